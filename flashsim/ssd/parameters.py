@@ -13,6 +13,9 @@ GROWTH_ERASES = 1000
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
 LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 
+#: The most steps of a program or an erase.
+MOST_STEPS = 1000
+
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
 _CHOICES = {
@@ -102,7 +105,12 @@ class SsdParameters:
     read_priority: bool = switch("whether host reads overtake other work of their die", default=False)
     suspend: str = text("what a host read interrupts: none, program, erase or both", "none")
     suspend_overhead: int = duration("time to go on with what was interrupted", 0, default=0)
-    suspend_limit: int = count("how often one program or erase is interrupted", most=1000, default=4)
+    suspend_stop: int = duration("time from the end of a step of what is interrupted to the reads", 0, default=0)
+    suspend_progress: int = duration("least work on what was interrupted before it is again; a step in any case", 0, default=0)
+    program_step: int = duration("step of a program, at whose end it can be interrupted; 0 for a tenth of `program`", 0, default=0)
+    program_long_step: int = duration("the same of its longer steps", 0, default=0)
+    program_long_share: float = number("share of a program's time that passes in longer steps", 0, 1, default=0.0)
+    erase_step: int = duration("step of an erase, at whose end it can be interrupted; 0 for a tenth of `erase`", 0, default=0)
     multi_plane: bool = switch("whether planes of a die work together", default=False)
     cache_read: bool = switch("whether a die reads on while a page crosses the channel", default=False)
     cache_program: bool = switch("whether a page crosses the channel while its die programs the one before", default=False)
@@ -139,6 +147,7 @@ class SsdParameters:
                 raise UnknownNameError(name, getattr(self, name), allowed)
         self._need(self.unit_size % (self.code_word or self.unit_size) == 0, "code_word", "a mapping unit must hold whole ones")
         self._check_levels()
+        self._check_steps()
         self._check_combinations()
         if self.group > 1:
             self._check_groups()
@@ -202,6 +211,18 @@ class SsdParameters:
             raise RefusedError(f"one_shot: {bound}")
         bound = f"one_shot: a block must hold whole word lines of {self.levels}"
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
+
+    def _check_steps(self) -> None:
+        """Check that programs and erases have few steps, and that the longer ones are longer."""
+        for name, step, time in (
+            ("program_step", self.short_step, max(self.program, *self.program_pages, 0)),
+            ("erase_step", self.erase_step or self.erase, self.erase),
+        ):
+            bound = f"it must be 0, or at least a {MOST_STEPS:,}th of what consists of such steps, {format_duration(time)}"
+            self._need(MOST_STEPS * step >= time, name, bound)
+        bound = f"with a program_long_share it must be more than a step, {format_duration(self.short_step)}, and 0 without"
+        holds = self.program_long_step > self.short_step if self.program_long_share else self.program_long_step == 0
+        self._need(holds, "program_long_step", bound)
 
     def _check_host(self) -> None:
         """Check that zones divide the drive, and that placement handles have queues of their own."""
@@ -293,6 +314,11 @@ class SsdParameters:
     def group(self) -> int:
         """Mapping units that are programmed at once."""
         return self.units * (self.levels if self.one_shot else 1)
+
+    @property
+    def short_step(self) -> int:
+        """Time of a step of a program that is not one of the longer ones."""
+        return self.program_step or -(-self.program // 10)
 
     @property
     def retries(self) -> bool:

@@ -5,12 +5,14 @@ from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import agenda, tables
-from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings
+from flashsim.ssd.engine.tables import IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, STOPPING, WAITING, Flow, Timings
+from flashsim.ssd.engine.waiting import wake
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
-from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
+from flashsim.ssd.state.geometry import block_of, channel_of
+from flashsim.ssd.state.steps import left_at_stop
 
 #: Row of the times on the channel of what is read, behind those on the bus.
 CHANNEL = 3
@@ -69,149 +71,6 @@ def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     flow.operations[row].phase = ON_CHANNEL
     if tables.acquire(flow, server, row, now):
         use_channel(flow, control, times, row, now)
-
-
-@inlined_kernel
-def wake(flow: Flow, die: int) -> None:
-    """Let a die look for work once all that follows from this event has been done."""
-    if flow.servers[die].woken:
-        return
-    flow.servers[die].woken = 1
-    flow.servers[die].next_woken = -1
-    if flow.engine.first_woken < 0:
-        flow.engine.first_woken = die
-    else:
-        flow.servers[flow.engine.last_woken].next_woken = die
-    flow.engine.last_woken = die
-
-
-@inlined_kernel
-def satisfy(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
-    """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
-    operation = flow.operations[row]
-    operation.waits -= 1
-    if operation.waits > 0:
-        return
-    if operation.kind in (ZERO_PAGE, flash_array.BUFFER_PAGE, flash_array.DROP_PAGE, flash_array.MEMORY_PAGE):
-        tables.enqueue(flow, tables.READY, row, tables.QUEUED)
-        return
-    if operation.kind == READ_PAGE and timing.read_priority:
-        if operation.origin >= 0:
-            place_read(flow, flash, row)
-        tables.enqueue(flow, tables.reads_of(flow, operation.die), row, IN_DIE)
-    wake(flow, operation.die)
-
-
-@lean_kernel
-def place_read(flow: Flow, flash: Flash, row: int) -> None:
-    """A read that may overtake is ready: it goes to the page where its content stands now."""
-    operation = flow.operations[row]
-    operation.place, _ = tables.readable(flow, row)
-    flash.pools[operation.die].queued -= 1
-    operation.die = die_of_block(flash.control, block_of(flash.control, operation.place))
-    flash.pools[operation.die].queued += 1
-
-
-@inlined_kernel
-def satisfy_followers(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
-    """An operation has ended: tell those that wait for it."""
-    for chain in (FOLLOWER, READER):
-        last = follower = flow.operations[row].last[chain]
-        while follower >= 0:
-            follower = flow.operations[follower].next[chain]
-            satisfy(flow, flash, timing, follower)
-            if follower == last:
-                break
-
-
-@inlined_kernel
-def hold_gate(flow: Flow, block: int, row: int) -> None:
-    """An operation keeps a block from being erased: the erase admitted next after it waits."""
-    flow.gates[block].holders += 1
-    flow.operations[row].gate = flow.gates[block].newest_erase
-
-
-@inlined_kernel
-def close_gate(flow: Flow, block: int, row: int) -> None:
-    """An erase of a block is admitted."""
-    gate, operation = flow.gates[block], flow.operations[row]
-    operation.waits += gate.holders
-    operation.gate = -1
-    if gate.oldest_erase < 0:
-        gate.oldest_erase = row
-    else:
-        flow.operations[gate.newest_erase].gate = row
-    gate.newest_erase = row
-    gate.holders = 0
-    gate.last_erase = operation.id
-
-
-@inlined_kernel
-def open_gate(flow: Flow, block: int, row: int) -> None:
-    """An operation no longer keeps a block from being erased: the erase admitted next after it may go on.
-
-    Erases of a block end in order.  So that is the oldest which has not ended, or the one behind the last that was admitted before.
-    """
-    gate, operation = flow.gates[block], flow.operations[row]
-    if operation.id > gate.last_erase:
-        gate.holders -= 1
-        return
-    erase = gate.oldest_erase
-    if flow.operations[erase].id < operation.id:
-        erase = flow.operations[operation.gate].gate
-    flow.operations[erase].waits -= 1
-    if flow.operations[erase].waits == 0:
-        wake(flow, flow.operations[erase].die)
-
-
-@inlined_kernel
-def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, command: int, sectors: int) -> None:
-    """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
-    for at in range(rows):
-        kind = flash.plan[at].kind
-        row = tables.take_row(flow, kind)
-        planned, operation = flash.plan[at], flow.operations[row]
-        operation.place, operation.source, operation.logical = planned.place, planned.source, planned.logical
-        operation.write_id, operation.superseded, operation.cause = planned.write_id, planned.superseded, planned.cause
-        operation.sectors = sectors
-        if kind != ZERO_PAGE:
-            enter_die(flow, flash, timing, row)
-        if planned.superseded >= 0:
-            hold_gate(flow, planned.superseded, row)
-        if planned.needs >= 0:
-            tables.follow(flow.operations, flash.plan[planned.needs].needs, row, FOLLOWER)
-        planned.needs = row  # from here on the row of the operation, for those that need it
-        tables.add_part(flow.operations, command, row, kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE))
-
-
-@inlined_kernel
-def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
-    """Give an operation its place in the queue of its die, and let it wait for what must come before.
-
-    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission, and the next
-    erase of that block waits for it; while that page is being moved there, it reads where it was.  Only for the host's programs it waits.
-    """
-    kind, place = flow.operations[row].kind, flow.operations[row].place
-    block = place if kind == ERASE_BLOCK else block_of(flash.control, place)
-    die = flow.operations[row].die = die_of_block(flash.control, block)
-    flash.pools[die].queued += 1
-    if timing.read_priority and (kind == READ_PAGE or flow.operations[row].source >= 0):
-        reads = place if kind == READ_PAGE else flow.operations[row].source
-        is_pending = flow.gates[block_of(flash.control, reads)].pending > 0
-        flow.operations[row].origin = tables.pending_program(flow, reads) if is_pending else -1
-    if kind == READ_PAGE and timing.read_priority:
-        hold_gate(flow, block, row)
-        flow.operations[row].superseded = block
-        _, program = tables.readable(flow, row)
-        if program >= 0:
-            tables.follow(flow.operations, program, row, READER)
-        return
-    tables.enqueue(flow, die, row, IN_DIE)
-    if kind == ERASE_BLOCK:
-        close_gate(flow, block, row)
-    elif timing.read_priority and flash_array.is_program(kind):
-        flow.gates[block].pending += 1
-        tables.note_program(flow, row)
 
 
 @inlined_kernel
@@ -341,24 +200,54 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
         prefetch(flash.spare, flow.operations[row].source)  # its write id is copied in the end
     if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
         duration = group_time(flow, flash, times, row)
-    schedule(flow, row, IN_CELLS, now + duration)
+    if kind == ERASE_BLOCK and timing.suspend_erase:
+        flow.operations[row].left_over = duration
+        schedule_end(flow, row, IN_CELLS, now + duration)
+    else:
+        schedule(flow, row, IN_CELLS, now + duration)
 
 
 @inlined_kernel
-def interrupt(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> bool:
-    """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
-    operation = flow.operations[flow.servers[die].busy - 1]
+def ask_to_stop(flow: Flow, timing: RecordArray, die: int, now: int) -> None:
+    """Reads wait: what the die does stops at the end of a step, if they may interrupt it and it does not end before."""
+    row = flow.servers[die].busy - 1
+    operation = flow.operations[row]
     erasing = operation.kind == ERASE_BLOCK and operation.phase == IN_CELLS
     if not (erasing and timing.suspend_erase) and not (operation.phase == IN_PROGRAM and timing.suspend_program):
-        return False
-    if operation.interrupted == timing.suspend_limit or operation.due == now:
-        return False
-    operation.interrupted += 1
-    operation.left_over = operation.due - now
-    operation.due = -1
+        return
+    step, chance = (timing.erase_step, 0) if erasing else (timing.program_step, timing.long_chance)
+    most = min(operation.due - now, operation.left_over)
+    left = left_at_stop(int(operation.id), most, step, timing.program_long_step, chance)
+    if left > timing.suspend_stop:
+        operation.left_over = left
+        schedule(flow, row, STOPPING, operation.due - left + timing.suspend_stop)
+
+
+@inlined_kernel
+def give_way(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> None:
+    """What the die does leaves it to reads."""
+    flow.operations[flow.servers[die].busy - 1].due = -1
     flow.servers[die].suspended = flow.servers[die].busy
     leave(flow, flash, timing, die, False, now)
-    return True
+    wake(flow, die)
+
+
+@inlined_kernel
+def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """What gave way to reads has the die again."""
+    row, timing = flow.servers[die].suspended - 1, times.timing
+    flow.servers[die].busy, flow.servers[die].suspended, flow.servers[die].since = row + 1, 0, now
+    operation = flow.operations[row]
+    if operation.phase == WAITING:
+        begin_program(flow, flash, times, die, now)
+        return
+    due = now + operation.left_over + timing.suspend_overhead
+    operation.left_over -= timing.suspend_progress
+    operation.phase = IN_CELLS if operation.kind == ERASE_BLOCK else IN_PROGRAM
+    if operation.entered >= now:
+        operation.due = due  # the event of its end is put off when it comes
+    else:
+        schedule_end(flow, row, int(operation.phase), due)
 
 
 @inlined_kernel
@@ -372,6 +261,57 @@ def leave(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool,
         server.cached = 0
     else:
         server.busy = 0
+
+
+@inlined_kernel
+def schedule_end(flow: Flow, row: int, phase: int, time: int) -> None:
+    """The end of what reads may interrupt is the operation's next event."""
+    schedule(flow, row, phase, time)
+    flow.operations[row].entered = time
+
+
+@inlined_kernel
+def put_off(flow: Flow, row: int, time: int) -> None:
+    """The event of an end that was due at `time` has come too early, since the operation was interrupted meanwhile."""
+    operation = flow.operations[row]
+    if operation.entered == time:
+        operation.entered = -1
+        if operation.due > time and operation.phase in (IN_CELLS, IN_PROGRAM):
+            schedule_end(flow, row, int(operation.phase), int(operation.due))
+
+
+@inlined_kernel
+def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int:
+    """Flash pages of a plane that operations chained from `first` program, one after the other."""
+    row = first
+    begin = end = operations[first].place % control.pages_per_block // control.units
+    while row >= 0:
+        end = max(end, operations[row].place % control.pages_per_block // control.units)
+        row = operations[row].next[IN_DIE]
+    return end - begin + 1
+
+
+@inlined_kernel
+def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
+    first = row = flow.servers[die].busy - 1
+    if times.timing.suspend_program and flow.queues[tables.reads_of(flow, die)].head >= 0:  # these come before
+        flow.operations[first].phase = WAITING
+        give_way(flow, flash, times.timing, die, now)
+        return
+    while row >= 0:
+        flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
+        row = flow.operations[row].next[IN_DIE]
+    duration = tables.program_time(flash.control, times, flow.operations[first].place)
+    if flow.operations[first].source <= IN_SLC:
+        duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
+    if times.timing.suspend_program:
+        flow.operations[first].left_over = duration
+        schedule_end(flow, first, IN_PROGRAM, now + duration)
+    else:
+        schedule(flow, first, IN_PROGRAM, now + duration)
+    if times.timing.cache_program:
+        wake(flow, die)
 
 
 @inlined_kernel
@@ -401,8 +341,10 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     """
     control, server, head = flash.control, flow.servers[die], flow.queues[die].head
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
-    if server.busy != 0 and not (reads and interrupt(flow, flash, times.timing, die, now)):
-        if times.timing.cache_program and may_fill_cache(flow, control, die):
+    if server.busy != 0:
+        if reads:
+            ask_to_stop(flow, times.timing, die, now)
+        elif times.timing.cache_program and may_fill_cache(flow, control, die):
             row = take_work(flow, control, times, die)
             server.cached = row + 1
             ask_channel(flow, control, times, row, now)
@@ -412,9 +354,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     if reads:
         start(flow, flash, times, die, tables.reads_of(flow, die), now)
     elif server.suspended != 0:
-        row = server.suspended - 1
-        server.busy, server.suspended, server.since = row + 1, 0, now
-        schedule(flow, row, int(flow.operations[row].phase), now + flow.operations[row].left_over + times.timing.suspend_overhead)
+        go_on(flow, flash, times, die, now)
     elif head >= 0 and is_ready(flow.operations, control, head):
         start(flow, flash, times, die, die, now)
 

@@ -24,12 +24,12 @@ from flashsim.ssd.state.geometry import block_of
 # and the reads that may overtake it.  `gate` is, of these, the last erase of the block that was admitted before, and of an erase the next
 # one of its block (-1: none); `next_pending` chains programs of one bucket.  `origin` is, of a read that may overtake or a copy, what
 # programs the page that it reads, if that had not ended at its admission (-1: it had).  `due` is the time of its pending event (-1: none),
-# `left_over` what is left of an interrupted step, `interrupted` how often it was, `together` how many work together (of the first and the
-# last of them).  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have
-# come.  A command's operations are chained by `next_part`.
+# `left_over` what is left of what was interrupted, or may be left at most when it is; `together` how many work together (of the first and
+# the last of them).  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged when its bytes
+# have come.  A command's operations are chained by `next_part`.
 _ADMITTED = "waits die command gate next_pending origin " + " ".join(PlannedOperation._fields[:-1])
 _FIRST_FIELDS = records.record_dtype(int64="id due", int32=_ADMITTED)
-_TIMES, _PLACES = "request left_over", "next_part sectors interrupted together"
+_TIMES, _PLACES = "request left_over", "next_part sectors together"
 _MARKS = "phase is_part is_behind needs_room"
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
@@ -42,6 +42,8 @@ _COMMAND_MARKS = "on_its_way continues through internal"
 _BUFFER_PAGE = "entry before destaged_by "
 # Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
 _STORE = "arrived_id "
+# Of what reads may interrupt, the time at which its end stands in the agenda (-1: it does not).
+_INTERRUPTED = "entered "
 # The next in each chain that an operation stands in (-1: none): FOLLOWER, those that wait for an operation; READER, reads that may overtake
 # and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait; QUEUED, those in another
 # queue, and unused rows.  The first two chains of an operation are rings, of which `last` is the end.
@@ -49,7 +51,7 @@ FOLLOWER, READER, IN_DIE, QUEUED = range(4)
 _CHAINS = np.dtype([("last", np.int32, 2), ("next", np.int32, 4)])
 # What every operation needs stands in the first two lines of the caches, and what is looked at long after it was written in the first.
 _HOT = records.record_dtype(_FIRST_FIELDS, _CHAINS, int64=_TIMES, int32=_PLACES, int8=_MARKS)
-_COLD = records.record_dtype(int64=_COMMAND, int32=_PARTS + _STORE + _BUFFER_PAGE, int8=_COMMAND_MARKS)
+_COLD = records.record_dtype(int64=_COMMAND + _INTERRUPTED, int32=_PARTS + _STORE + _BUFFER_PAGE, int8=_COMMAND_MARKS)
 OPERATION = records.whole_lines(records.record_dtype(_HOT, _COLD))
 #: A row of the server table: one a die, then a channel, then the link, the controller, and the memory's bus.  `busy` is whether the part is
 #: at work; of a die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a
@@ -78,7 +80,7 @@ ENGINE = records.record_dtype(
 #: The KIND of a row of the operation table that stands for a whole command.
 COMMAND_KIND = 10
 # What an operation's pending event ends.
-WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS = range(6)
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING = range(7)
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
@@ -142,9 +144,9 @@ def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
         engine[name] = -1
     engine.room, queues.head = parameters.buffer_pages, -1
     gates.last_erase = gates.oldest_erase = -1
-    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; interrupted ones leave
-    # events that are dropped in time.
-    agenda = empty_agenda(parameters.dies * (2 + parameters.suspend_limit) + 3)
+    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; one that is to stop has an
+    # event for that and one for its end, and so may have two that it is too late for.
+    agenda = empty_agenda(4 * parameters.dies + 3)
     operations, buckets = records.empty_table(_FIRST_ROWS, OPERATION), np.full(_FIRST_ROWS, -1)
     return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates, buckets)
 
@@ -217,7 +219,7 @@ def take_row(flow: Flow, kind: int) -> int:
     operation.phase = WAITING
     operation.waits = 1
     operation.due = -1
-    operation.interrupted = operation.is_part = operation.is_behind = operation.needs_room = 0
+    operation.is_part = operation.is_behind = operation.needs_room = 0
     operation.next_part = operation.last[FOLLOWER] = operation.last[READER] = -1
     for chain in range(4):
         operation.next[chain] = -1

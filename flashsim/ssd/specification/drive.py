@@ -9,7 +9,7 @@ each operation gets the next number and the last place in its die's queue.  Then
 * a command is on its way to the drive for a while before, and holds the *link* for a while besides its bytes, with the first of them;
 * a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
 * a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
-  and with `suspend` they interrupt a program or an erase;
+  and with `suspend` they interrupt a program or an erase between its steps, and come before a program that is about to begin;
 * a *read* holds the die while the page comes out of the cells and over the channel, then its bytes cross the host link;
 * a *program* holds the die while the page goes over the channel and into the cells;
 * a *move* holds the die while a page comes out of the cells, over the channel and back (not with copyback), and into the cells;

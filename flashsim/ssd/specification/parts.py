@@ -14,7 +14,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters
-from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, pool_of_block, start_program
+from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import (
@@ -140,7 +140,6 @@ class Operation:
     erases: list[Operation] = field(default_factory=list)  # erases that wait for it
     origin: Operation | None = None  # what programs the page that it reads, if that had not ended when it was admitted
     ended: bool = False
-    interrupted: int = 0
     part: bool = False  # whether its command waits for it
     is_behind: bool = False  # whether it is acknowledged before it is programmed
     needs_room: bool = False  # in the write buffer
@@ -190,6 +189,7 @@ class Die:
         self.suspended: list[Operation] = []
         self.busy_since = self.busy_ns = 0
         self.due = -1  # when the cells are done with what they may be interrupted in
+        self.most_left = 0  # how much of that may be left when they are
         self._woken = False
         self._working: simpy.Process | None = None
         self._suspended_work: simpy.Process | None = None
@@ -214,12 +214,14 @@ class Die:
         """Reads that overtake come first, then what they interrupted, then the first of the others if it is ready."""
         self._woken = False
         if self.at_work:
-            if not (self.reads and self._may_interrupt()):
-                if self._may_fill_cache():
-                    self.cached = self._take_group(self.queue)
-                    self.env.process(self._change(self.cached))
-                return
-            self._interrupt()
+            if self.reads and (left := self._left_at_stop()):
+                assert self._working is not None
+                self._working.interrupt(left)
+                self.due = -1
+            elif self._may_fill_cache():
+                self.cached = self._take_group(self.queue)
+                self.env.process(self._change(self.cached))
+            return
         if self.cached and not self._read_comes_next():
             return
         if self.reads:
@@ -333,6 +335,8 @@ class Die:
         else:
             while self.at_work is not group:
                 yield self._moved_on
+            if self.reads and self.drive.timing.suspend_program:
+                yield self._give_way()
             for operation in group:
                 start_program(state.flash, operation.place, operation.source)
             if parameters.cache_program:
@@ -362,28 +366,37 @@ class Die:
         return (timing.slc_read if block.slc else times[self._level(slot)]) + again * timing.retry_time
 
     def _in_cells(self, duration: int, first: Operation) -> Steps:
-        while duration:
-            self.due = int(self.env.now) + duration
+        """Let the cells work; reads may come in at the ends of steps, once so much was done since the last came."""
+        left, overhead, self.most_left = duration, 0, duration
+        while left:
+            self.due = due = int(self.env.now) + overhead + left
             try:
-                yield delay(self.env, duration, OPERATIONS + first.number)
-                duration = 0
+                yield delay(self.env, overhead + left, OPERATIONS + first.number)
+                left = 0
             except simpy.Interrupt as interruption:
-                rest: Any = interruption.cause
-                duration = rest + self.drive.parameters.suspend_overhead
-                self._resumed = self.env.event()
-                yield self._resumed
+                end_of_step: Any = interruption.cause
+                stops = due - end_of_step + self.drive.parameters.suspend_stop
+                left, overhead = end_of_step, self.drive.parameters.suspend_overhead
+                yield delay(self.env, stops - int(self.env.now), OPERATIONS + first.number)
+                self.most_left = left - self.drive.timing.suspend_progress
+                yield self._give_way()
         self.due = -1
 
-    def _may_interrupt(self) -> bool:
-        """True if the die works on an operation that a read may interrupt, not too often yet, and that does not end just now."""
-        first, timing = self.at_work[0], self.drive.timing
-        allowed = timing.suspend_erase if first.kind == ERASE_BLOCK else timing.suspend_program
-        return allowed and self.due > self.env.now and first.interrupted < self.drive.parameters.suspend_limit
+    def _left_at_stop(self) -> int:
+        """What is left of the work in the cells when reads may come in next; 0 if it ends before, or lets none in."""
+        first, timing, parameters = self.at_work[0], self.drive.timing, self.drive.parameters
+        erasing = first.kind == ERASE_BLOCK
+        if self.due < 0 or not (timing.suspend_erase if erasing else timing.suspend_program):
+            return 0
+        most = min(self.due - int(self.env.now), self.most_left)
+        steps = timing.program_step, parameters.program_long_step, timing.long_chance
+        left = left_at_stop(first.number, most, *((timing.erase_step, 0, 0) if erasing else steps))
+        return left if left > parameters.suspend_stop else 0
 
-    def _interrupt(self) -> None:
-        assert self._working is not None
-        self.at_work[0].interrupted += 1
+    def _give_way(self) -> simpy.Event:
+        """Leave the die to reads; the event is when it goes on."""
         self.busy_ns += int(self.env.now) - self.busy_since
         self.suspended, self.at_work = self.at_work, []
-        self._working.interrupt(self.due - int(self.env.now))
-        self._suspended_work, self.due = self._working, -1
+        self._suspended_work, self._resumed = self._working, self.env.event()
+        self.wake()
+        return self._resumed

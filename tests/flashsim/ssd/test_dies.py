@@ -88,9 +88,10 @@ def test_programs_are_found_when_the_table_of_operations_has_grown() -> None:
         assert in_python(tables.pending_program)(grown, len(engine.state.pages)) == -1
 
 
-def collecting(model: type[Model]) -> tuple[Model, list[int], list[int]]:
+def collecting(model: type[Model], **changes: Any) -> tuple[Model, list[int], list[int]]:
     """A drive of one die that begins to empty a block for a write; the logical pages that move, in order, and where each was before."""
-    drive = model(chips(channels=1, capacity="4MiB", pages_per_block=128, blocks_per_plane=12, program="1ms", write_latency="1020us"))
+    one_die = {"channels": 1, "capacity": "4MiB", "pages_per_block": 128, "blocks_per_plane": 12}
+    drive = model(chips(program="1ms", write_latency="1020us", **one_die, **changes))
     drive.load(0, drive.capacity)
     drive.state.write_pages(generator(1, "writes").integers(0, 1024, 3000).astype(np.int32))
     before = drive.state.mapping.copy()
@@ -129,3 +130,68 @@ def test_a_cut_finds_a_page_that_is_to_move_where_it_was(model: type[Model]) -> 
     assert 30 < sum(drive.state.spare[place] == version for place, version in zip(places, versions, strict=True)) < 45
     drive.power_cut(drive.now)
     assert [drive.version(page) for page in moved] == versions
+
+
+#: What chips take to let reads in, and their steps.
+STEPS: dict[str, Any] = {
+    "suspend": "both", "program": "1ms", "write_latency": "1020us", "erase": "5ms", "program_step": "100us", "program_long_step": "250us",
+    "program_long_share": 0.4, "erase_step": "700us", "suspend_stop": "5us", "suspend_overhead": "17us", "suspend_progress": "120us",
+}  # fmt: skip
+
+
+def reads_beside_overwrites(model: type[Model], every: int, count: int, **changes: Any) -> tuple[Any, int]:
+    """Latencies of reads of one page each, one every so many ns, while a die programs, moves and erases; and how often it erased."""
+    drive = model(chips(channels=1, capacity="4MiB", pages_per_block=32, blocks_per_plane=38, **{**STEPS, **changes}))
+    drive.load(0, drive.capacity)
+    drive.state.write_pages(generator(1, "writes").integers(0, 1024, 3000).astype(np.int32))
+    begin, erases, random = drive.now, drive.statistics()["flash_erases"], generator(2, "pages")
+    reads = make_requests(READ, random.integers(512, 1024, count) * 4096, 4096)
+    writes = make_requests(WRITE, random.integers(0, 512, 300) * 4096, 4096)  # no read waits for the host's program of its page
+    requests, at = (
+        np.concatenate([writes, reads]),
+        np.append(np.zeros(300, np.int64), 10_000_000 + every * np.arange(count)),
+    )  # behind all commands
+    first = int(drive.submit(requests, one_command_each(requests), begin + at)[0])
+    done = []
+    while drive.now < begin + 10_000_000 + every * count:
+        done.append(drive.advance(begin + 10_000_000 + every * count))
+    completions = np.concatenate(done)
+    completions = completions[completions["id"] >= first + 300]
+    assert len(completions) > 0.9 * count
+    return completions["completed"] - completions["submitted"], drive.statistics()["flash_erases"] - erases
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+def test_a_read_waits_no_longer_than_a_step_and_what_goes_before_it(model: type[Model]) -> None:
+    """The bound: a resume, the least progress, the longest step, the stop; or the read phase and the transfer of a move, and a step."""
+    latency, erases = reads_beside_overwrites(model, 2_900_000, 200)
+    alone, transfer = 70_000 + 1_366, 5_120
+    assert erases > 10
+    assert 500_000 < latency.max() <= alone + 17_000 + 120_000 + 700_000 + 5_000
+    latency, _ = reads_beside_overwrites(model, 2_900_000, 200, erase="300us", erase_step="100us")
+    assert 250_000 < latency.max() <= alone + 17_000 + 120_000 + 250_000 + 5_000
+    assert np.median(latency) > alone + 50_000
+    whole, _ = reads_beside_overwrites(model, 2_900_000, 200, erase="300us", suspend="none")
+    assert whole.max() > 1_000_000 + 2 * transfer
+
+
+def test_an_erase_beside_reads_ends() -> None:
+    """Each resume goes on for a step at least, so that reads without a pause slow down what the die does, and do not stop it."""
+    for progress in ("0s", "1.5ms"):
+        latency, erases = reads_beside_overwrites(SsdEngine, 80_000, 4000, suspend_progress=progress)
+        assert erases > 0
+        assert np.median(latency) > 120_000  # most of them wait
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+def test_a_read_that_comes_while_a_move_reads_is_let_in_before_its_program(model: type[Model]) -> None:
+    """And so is one that comes while the page passes over the channel: whenever it comes, it waits for no more than that, or a step."""
+    latencies = []
+    for after in range(2_000_000, 3_100_000, 25_000):
+        drive, moved, _ = collecting(model, suspend="program", program_step="40us")
+        read = make_requests(READ, moved[-1] * 4096, 4096)
+        (number,) = drive.submit(read, one_command_each(read), drive.now + after)
+        done = drive.advance(every=True)
+        latencies.append(int((done["completed"] - done["submitted"])[done["id"] == number][0]))
+    alone, transfer = 70_000 + 1_366, 5_120
+    assert alone + 40_000 < max(latencies) <= alone + 50_000 + 2 * transfer
