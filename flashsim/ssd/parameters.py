@@ -13,6 +13,8 @@ GROWTH_ERASES = 1000
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
 LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 
+#: The most steps of a program or an erase.
+MOST_STEPS = 1000
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
 _CHOICES = {
@@ -102,7 +104,12 @@ class SsdParameters:
     read_priority: bool = switch("whether host reads overtake other work of their die", default=False)
     suspend: str = text("what a host read interrupts: none, program, erase or both", "none")
     suspend_overhead: int = duration("time to go on with what was interrupted", 0, default=0)
-    suspend_limit: int = count("how often one program or erase is interrupted", most=1000, default=4)
+    suspend_stop: int = duration("time from the end of a step of what is interrupted to the reads", 0, default=0)
+    suspend_progress: int = duration("least work on what was interrupted before it is again; a step in any case", 0, default=0)
+    program_step: int = duration("step of a program, at whose end it can be interrupted; 0 for a tenth of `program`", 0, default=0)
+    program_long_step: int = duration("the same of its longer steps", 0, default=0)
+    program_long_share: float = number("share of a program's time that passes in longer steps", 0, 1, default=0.0)
+    erase_step: int = duration("step of an erase, at whose end it can be interrupted; 0 for a tenth of `erase`", 0, default=0)
     multi_plane: bool = switch("whether planes of a die work together", default=False)
     cache_read: bool = switch("whether a die reads on while a page crosses the channel", default=False)
     cache_program: bool = switch("whether a page crosses the channel while its die programs the one before", default=False)
@@ -120,8 +127,7 @@ class SsdParameters:
     zone_open_limit: int = count("most zones that are open at once; 0 for no limit", 0, default=0)
     zone_active_limit: int = count("most zones that are open or closed, with a write pointer within; 0 for no limit", 0, default=0)
     continuation_latency: int = duration(
-        "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other",
-        default=0,
+        "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other", default=0
     )
     continuation_limit: int = size("most bytes of such a command, and of such writes in the controller at once", 0, default=0)
     read_submission: int = duration("time from the host's submission of a read until it arrives; requests overlap in it", 0, default=0)
@@ -192,7 +198,7 @@ class SsdParameters:
                 raise RefusedError(f"{several}: {refusal}")
 
     def _check_levels(self) -> None:
-        """Check that each page of a word line has a time, and a block whole word lines if these are programmed at once."""
+        """Check that each page of a word line has a time, a block whole word lines if programmed at once, and a program few steps."""
         for name in ("read_pages", "program_pages"):
             times, bound = getattr(self, name), f"with cell '{self.cell}' there must be {self.levels}, or none"
             if len(times) not in (0, self.levels):
@@ -202,6 +208,12 @@ class SsdParameters:
             raise RefusedError(f"one_shot: {bound}")
         bound = f"one_shot: a block must hold whole word lines of {self.levels}"
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
+        bound = f"a program or an erase may have {MOST_STEPS:,} steps at most"
+        self._need(MOST_STEPS * self.short_step >= max(self.program, *self.program_pages, 0), "program_step", bound)
+        self._need(MOST_STEPS * (self.erase_step or self.erase) >= self.erase, "erase_step", bound)
+        bound = f"it must be longer than a step, {format_duration(self.short_step)}, with a program_long_share, and 0 without"
+        some = self.program_long_share > 0
+        self._need((self.program_long_step > some * self.short_step) == some, "program_long_step", bound)
 
     def _check_host(self) -> None:
         """Check that zones divide the drive, and that placement handles have queues of their own."""
@@ -271,10 +283,6 @@ class SsdParameters:
         self._need(self.allocation != "static" or share < room, "capacity", bound)
 
     @property
-    def blocks_per_die(self) -> int:
-        return self.blocks_per_plane * self.planes_per_die
-
-    @property
     def submission_queues(self) -> int:
         """Submission queues of the host, and one of programs inside where there is a bus."""
         return self.queues + (self.bus_rate > 0)
@@ -293,6 +301,11 @@ class SsdParameters:
     def group(self) -> int:
         """Mapping units that are programmed at once."""
         return self.units * (self.levels if self.one_shot else 1)
+
+    @property
+    def short_step(self) -> int:
+        """Time of a step of a program that is not one of the longer ones."""
+        return self.program_step or -(-self.program // 10)
 
     @property
     def retries(self) -> bool:

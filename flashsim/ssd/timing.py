@@ -32,6 +32,11 @@ class SsdTiming(NamedTuple):
     #: Times of a page of the SLC cache.
     slc_read: int
     slc_program: int
+    #: Steps of programs and erases; the chance, in 2^-32, that one of a program is a longer one; the least work after a resume.
+    program_step: int
+    erase_step: int
+    long_chance: int
+    suspend_progress: int
 
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
@@ -53,7 +58,17 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         parameters.read_retry_time or parameters.read,
         parameters.slc_read or parameters.read,
         parameters.slc_program or parameters.program,
+        parameters.short_step,
+        parameters.erase_step or -(-parameters.erase // 10),
+        round(_long_chance(parameters) * 2**32),
+        max(1, parameters.suspend_progress),
     )
+
+
+def _long_chance(parameters: SsdParameters) -> float:
+    """Share of a program's steps, in number, that are longer ones."""
+    long = parameters.program_long_share * parameters.short_step
+    return long / (long + (1 - parameters.program_long_share) * parameters.program_long_step) if long else 0.0
 
 
 def _overhead(name: str, latency: int, chip: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import simpy
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host_queue import one_command_each
@@ -20,7 +21,7 @@ from flashsim.ssd.ftl.base import checked
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.specification.parts import Command, Operation
+from flashsim.ssd.specification.parts import Command, Die, Operation
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
@@ -32,7 +33,7 @@ RESERVE = 4
 #: Two of everything, so that each order of allocation is a different one, and so few blocks that every write may have to make room.
 SMALL: dict[str, Any] = {
     "channels": 2, "packages_per_channel": 2, "dies_per_package": 2, "planes_per_die": 2, "capacity": 224 * PAGE, "pages_per_block": 4,
-    "gc_reserve": RESERVE, "erase": 300, "queue_depth": 16, "wear_gap": 1, "suspend_overhead": 10,
+    "gc_reserve": RESERVE, "erase": 300, "queue_depth": 16, "wear_gap": 1, "suspend_overhead": 10, "program_step": 10, "erase_step": 50,
 }  # fmt: skip
 #: What layers differ in and no option says: blocks of a plane, of these log blocks, and memory for a part of the map.
 ROOM = ({"blocks_per_plane": 10}, {"blocks_per_plane": 13, "log_blocks": 3}, {"blocks_per_plane": 12, "map_cache": 8 * 60})
@@ -54,7 +55,10 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "allocation": levels_of("allocation", ["round-robin", "static", "dynamic"]),
     "allocation_order": levels_of("allocation_order", ["".join(order) for order in permutations("CWDP")]),
     "read_priority": levels_of("read_priority", SWITCH),
-    "suspend": levels_of("suspend", ["none", "program", "erase", "both"]),
+    "suspend": {
+        **levels_of("suspend", ["none", "program", "erase", "both"]),
+        "long": {"suspend": "both", "program_long_step": 20, "program_long_share": 0.4, "suspend_stop": 5, "suspend_progress": 15},
+    },
     "multi_plane": levels_of("multi_plane", SWITCH),
     "gc_slicing": levels_of("gc_slicing", SWITCH),
     "write_buffer": {
@@ -137,12 +141,25 @@ def rows() -> list[Row]:
     return covering_array(FACTORS, is_supported)
 
 
+class WatchedDie(Die):
+    """A die that counts what gave way to reads."""
+
+    def _give_way(self) -> simpy.Event:
+        assert isinstance(self.drive, WatchedSpecification)
+        self.drive.seen["erase" if self.at_work[0].kind == ERASE_BLOCK else "program"] += 1
+        return super()._give_way()
+
+
 class WatchedSpecification(SsdSpecification):
     """A specification that counts what worked together, what a read interrupted, and what went through the buffer."""
 
     def __init__(self, parameters: SsdParameters) -> None:
-        super().__init__(parameters)
         self.seen: Counter[str] = Counter()
+        super().__init__(parameters)
+
+    def _power_up(self, now: int) -> None:
+        super()._power_up(now)
+        self.dies = [WatchedDie(self, number) for number in range(self.parameters.dies)]
 
     def transfer_of(self, command: Command, kind: int, page: int, sectors: int, part: bool) -> Operation:
         """An operation of a command that needs no die."""
@@ -152,14 +169,13 @@ class WatchedSpecification(SsdSpecification):
     def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
         """Pages are programmed, or blocks erased."""
         self.seen["groups"] += len(group) > 1
-        self.seen["erase" if group[0].kind == ERASE_BLOCK else "program"] += group[0].interrupted
         super().changed(group, leave)
 
 
 def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]:
     """Whether what the options of a row promise has happened."""
     numbers, seen, parameters = specification.statistics(), specification.seen, specification.parameters
-    interrupted = {"none": (), "both": ("program", "erase")}.get(row["suspend"], (row["suspend"],))
+    interrupted = {"none": (), "program": ("program",), "erase": ("erase",)}.get(row["suspend"], ("program", "erase"))
     sets_apart = row["slc_cache"] == "dynamic"  # so many blocks that hardly two dies fill the same page, or a victim holds any
     return {
         "room is made": numbers["erases_merge" if row["gc"] == "none" else "erases_gc"] > 0,

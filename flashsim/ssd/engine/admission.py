@@ -17,7 +17,7 @@ from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, INTERNAL, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import HOST
-from flashsim.ssd.engine import buffering, dies, tables
+from flashsim.ssd.engine import buffering, dies, tables, waiting
 from flashsim.ssd.engine.tables import STEP, Flow, Timings
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.flash import Flash
@@ -65,7 +65,7 @@ def admit_page(flow: Flow, flash: Flash, times: Timings, policies: Policies, com
         if flash.plan[at].kind == READ_PAGE:
             flash.plan[at].kind = ZERO_PAGE
             times.counters.reads[flash.plan[at].cause] += 1
-    dies.add_operations(flow, flash, times.timing, rows, command, sectors)
+    waiting.add_operations(flow, flash, times.timing, rows, command, sectors)
     for at in range(rows if continues else 0):
         if flash.plan[at].kind == PROGRAM_PAGE:
             flow.operations[flash.plan[at].needs].is_behind = 1

@@ -47,10 +47,10 @@ def empty_agenda(most: int) -> Agenda:
 
 @inlined_kernel
 def lane_of(phase: int, erases: bool, moves: bool, in_cells: int, on_channel: int) -> int:
-    """The lane of an event that ends a phase of an operation."""
+    """The lane of an event that ends a phase of an operation; stops, behind the phases that have lanes, use that of the last."""
     if erases and phase == in_cells:
         return _ERASES
-    return _MOVES if moves and phase == on_channel else phase
+    return _MOVES if moves and phase == on_channel else min(phase, _ERASES - 1)
 
 
 @inlined_kernel

@@ -5,7 +5,7 @@ from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
 from flashsim.core.request import WRITE, Integers
 from flashsim.core.spans import HOST
-from flashsim.ssd.engine import dies, tables
+from flashsim.ssd.engine import dies, tables, waiting
 from flashsim.ssd.engine.tables import READY, WANTING, Flow
 from flashsim.ssd.ftl.base import translate_of
 from flashsim.ssd.state.collection import write_group_of
@@ -145,7 +145,7 @@ def destage(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, c
         return False
     at = leave_buffer(flash, entry, write_id)
     first = first_needed(flash.plan, at)
-    dies.add_operations(flow, flash, timing, rows, command, 0)
+    waiting.add_operations(flow, flash, timing, rows, command, 0)
     let_go(flow, flash.entries, command, entry, flash.plan[at].needs, flash.plan[first].needs, is_part)
     return True
 
@@ -180,7 +180,7 @@ def leave(
     flash.control.stream = stream
     if rows < 0 or flash.control.broken:
         return False
-    dies.add_operations(flow, flash, timing, rows, command, 0)
+    waiting.add_operations(flow, flash, timing, rows, command, 0)
     for at in range(count):
         store, fetch = flash.plan[rows - count + at].needs, flash.group[at].fetch
         first = flash.plan[fetch].needs if fetch >= 0 else store

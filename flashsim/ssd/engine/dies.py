@@ -4,13 +4,16 @@ from flashsim.core.draws import mixed
 from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
+from flashsim.core.units import NEVER
 from flashsim.ssd.engine import agenda, tables
-from flashsim.ssd.engine.tables import FOLLOWER, IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, READER, Flow, Timings
+from flashsim.ssd.engine.tables import IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, PAUSING, STOPPING, WAITING, Flow, Timings
+from flashsim.ssd.engine.waiting import wake
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
-from flashsim.ssd.state.geometry import block_of, channel_of, die_of_block
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
+from flashsim.ssd.state.geometry import block_of, channel_of
+from flashsim.ssd.state.steps import left_at_stop
 
 #: Row of the times on the channel of what is read, behind those on the bus.
 CHANNEL = 3
@@ -69,117 +72,6 @@ def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     flow.operations[row].phase = ON_CHANNEL
     if tables.acquire(flow, server, row, now):
         use_channel(flow, control, times, row, now)
-
-
-@inlined_kernel
-def wake(flow: Flow, die: int) -> None:
-    """Let a die look for work once all that follows from this event has been done."""
-    if flow.servers[die].woken:
-        return
-    flow.servers[die].woken = 1
-    flow.servers[die].next_woken = -1
-    if flow.engine.first_woken < 0:
-        flow.engine.first_woken = die
-    else:
-        flow.servers[flow.engine.last_woken].next_woken = die
-    flow.engine.last_woken = die
-
-
-@inlined_kernel
-def satisfy(flow: Flow, timing: RecordArray, row: int) -> None:
-    """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
-    operation = flow.operations[row]
-    operation.waits -= 1
-    if operation.waits > 0:
-        return
-    if operation.kind in (ZERO_PAGE, flash_array.BUFFER_PAGE, flash_array.DROP_PAGE, flash_array.MEMORY_PAGE):
-        tables.enqueue(flow, tables.READY, row, tables.QUEUED)
-        return
-    if operation.kind == READ_PAGE and timing.read_priority:
-        tables.enqueue(flow, tables.reads_of(flow, operation.die), row, IN_DIE)
-    wake(flow, operation.die)
-
-
-@inlined_kernel
-def satisfy_followers(flow: Flow, timing: RecordArray, row: int) -> None:
-    """An operation has ended: tell those that wait for it."""
-    for chain in (FOLLOWER, READER):
-        follower = flow.operations[row].first[chain]
-        while follower >= 0:
-            satisfy(flow, timing, follower)
-            follower = flow.operations[follower].next[chain]
-
-
-@inlined_kernel
-def open_gate(flow: Flow, control: RecordArray, timing: RecordArray, block: int, number: int) -> None:
-    """The operation of that number no longer keeps a block from being erased: the erase admitted next after it may go on."""
-    if number > flow.gates[block].last_erase:
-        flow.gates[block].holders -= 1
-        return
-    row = flow.queues[die_of_block(control, block)].head
-    while flow.operations[row].kind != ERASE_BLOCK or flow.operations[row].place != block or flow.operations[row].id < number:
-        row = flow.operations[row].next[IN_DIE]
-    satisfy(flow, timing, row)
-
-
-@inlined_kernel
-def add_operations(flow: Flow, flash: Flash, timing: RecordArray, rows: int, command: int, sectors: int) -> None:
-    """Give the planned operations of one logical page their ids, their command and their places in the queues of dies."""
-    for at in range(rows):
-        kind = flash.plan[at].kind
-        row = tables.take_row(flow, kind)
-        planned, operation = flash.plan[at], flow.operations[row]
-        operation.place, operation.source, operation.logical = planned.place, planned.source, planned.logical
-        operation.write_id, operation.superseded, operation.cause = planned.write_id, planned.superseded, planned.cause
-        operation.sectors = sectors
-        if kind != ZERO_PAGE:
-            enter_die(flow, flash, timing, row)
-        if planned.superseded >= 0:
-            flow.gates[planned.superseded].holders += 1
-        if planned.needs >= 0:
-            tables.follow(flow.operations, flash.plan[planned.needs].needs, row, FOLLOWER)
-        planned.needs = row  # from here on the row of the operation, for those that need it
-        tables.add_part(flow.operations, command, row, kind in (READ_PAGE, ZERO_PAGE, PROGRAM_PAGE))
-
-
-@inlined_kernel
-def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
-    """Give an operation its place in the queue of its die, and let it wait for what must come before.
-
-    A read that may overtake gets its place when it is ready.  It reads the flash page that the map named at its admission: it waits for a
-    program of that page, and the next erase of the block waits for it.
-    """
-    kind, place = flow.operations[row].kind, flow.operations[row].place
-    block = place if kind == ERASE_BLOCK else block_of(flash.control, place)
-    die = flow.operations[row].die = die_of_block(flash.control, block)
-    flash.pools[die].queued += 1
-    if kind == READ_PAGE and timing.read_priority:
-        flow.gates[block].holders += 1
-        awaited = pending_program(flow, die, place) if flow.gates[block].pending > 0 else -1
-        if awaited >= 0:
-            tables.follow(flow.operations, awaited, row, READER)
-        return
-    tables.enqueue(flow, die, row, IN_DIE)
-    if kind == ERASE_BLOCK:
-        flow.operations[row].waits += flow.gates[block].holders
-        flow.gates[block].holders = 0
-        flow.gates[block].last_erase = flow.operations[row].id
-    elif flash_array.is_program(kind):
-        flow.gates[block].pending += 1
-
-
-@inlined_kernel
-def pending_program(flow: Flow, die: int, flash_page: int) -> int:
-    """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
-    newest, server = -1, flow.servers[die]
-    for first in (server.suspended - 1, server.busy - 1, server.cached - 1, flow.queues[die].head):
-        row = first
-        while row >= 0:
-            kind = flow.operations[row].kind
-            if flow.operations[row].place == flash_page and flash_array.is_program(kind):
-                newest = row
-            row = flow.operations[row].next[IN_DIE]
-    return newest
 
 
 @inlined_kernel
@@ -259,21 +151,24 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
 
 
 @inlined_kernel
-def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int) -> int:
+def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int, counts: int) -> int:
     """Time until a slot is out of the cells; it may have to be read once more, as a hash of the operation's id says."""
     timing = times.timing
     if not timing.read_levels:
         return timing.read
     block = flash.blocks[block_of(flash.control, slot)]
     again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * block.erases // GROWTH_ERASES
-    times.counters.read_retries += again
+    times.counters.read_retries += counts * again
     time = timing.slc_read if block.slc else times.cells[0, tables.level_of(flash.control, timing, slot)]
     return time + (timing.retry_time if again else 0)
 
 
 @lean_kernel
-def group_time(flow: Flow, flash: Flash, times: Timings, first: int) -> int:
-    """Time in the cells of what is chained from `first`: of reads the longest, of moves that of each flash page, of erases the longest."""
+def group_time(flow: Flow, flash: Flash, times: Timings, first: int, least: int, counts: int) -> int:
+    """Time in the cells of what is chained from `first`: of reads the longest, of moves that of each flash page, of erases the longest.
+
+    Of moves it is that of as many flash pages as take `least` at least.  Only with `counts` the counters change.
+    """
     units, row, last, total, longest = flash.control.units, first, -1, 0, 0
     kind = flow.operations[first].kind
     while row >= 0:
@@ -281,11 +176,13 @@ def group_time(flow: Flow, flash: Flash, times: Timings, first: int) -> int:
         if kind == ERASE_BLOCK:
             time = times.timing.erase + times.timing.erase_growth * flash.blocks[operation.place].erases // GROWTH_ERASES
         else:
-            time = slot_time(flow, flash, times, row, operation.source if kind == MOVE_PAGE else operation.place)
+            time = slot_time(flow, flash, times, row, operation.source if kind == MOVE_PAGE else operation.place, counts)
         if kind == MOVE_PAGE:
-            times.counters.shared_reads += operation.source // units == last
+            times.counters.shared_reads += counts * (operation.source // units == last)
             if operation.source // units != last:
                 total += longest
+                if total >= least:
+                    return total
                 longest = 0
             last = operation.source // units
         longest = max(longest, time)
@@ -308,25 +205,63 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
     if kind == MOVE_PAGE:
         prefetch(flash.spare, flow.operations[row].source)  # its write id is copied in the end
     if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
-        duration = group_time(flow, flash, times, row)
-    schedule(flow, row, IN_CELLS, now + duration)
+        duration = group_time(flow, flash, times, row, NEVER, 1)
+    if (kind == ERASE_BLOCK and timing.suspend_erase) or (kind == MOVE_PAGE and timing.suspend_program):
+        flow.operations[row].left_over = duration
+        schedule_end(flow, row, IN_CELLS, now + duration)
+    else:
+        schedule(flow, row, IN_CELLS, now + duration)
 
 
 @inlined_kernel
-def interrupt(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> bool:
-    """Suspend what the die does, if a read may interrupt it and it does not end just now; whether the die is free."""
-    operation = flow.operations[flow.servers[die].busy - 1]
+def ask_to_stop(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """Reads wait: what the die does stops at the end of a step, or between flash pages to move, if they may interrupt it there."""
+    row, timing = flow.servers[die].busy - 1, times.timing
+    operation = flow.operations[row]
+    most = min(operation.due - now, operation.left_over)
+    if operation.kind == MOVE_PAGE and operation.phase == IN_CELLS and timing.suspend_program:
+        whole = group_time(flow, flash, times, row, NEVER, 0)
+        left = whole - group_time(flow, flash, times, row, whole - most, 0)
+        if left > 0:
+            operation.left_over = left
+            schedule(flow, row, PAUSING, operation.due - left)
+        return
     erasing = operation.kind == ERASE_BLOCK and operation.phase == IN_CELLS
     if not (erasing and timing.suspend_erase) and not (operation.phase == IN_PROGRAM and timing.suspend_program):
-        return False
-    if operation.interrupted == timing.suspend_limit or operation.due == now:
-        return False
-    operation.interrupted += 1
-    operation.left_over = operation.due - now
-    operation.due = -1
+        return
+    step, chance = (timing.erase_step, 0) if erasing else (timing.program_step, timing.long_chance)
+    left = left_at_stop(int(operation.id), most, step, timing.program_long_step, chance)
+    if left > timing.suspend_stop:
+        operation.left_over = left
+        schedule(flow, row, STOPPING, operation.due - left + timing.suspend_stop)
+
+
+@inlined_kernel
+def give_way(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> None:
+    """What the die does leaves it to reads."""
+    flow.operations[flow.servers[die].busy - 1].due = -1
     flow.servers[die].suspended = flow.servers[die].busy
     leave(flow, flash, timing, die, False, now)
-    return True
+    wake(flow, die)
+
+
+@inlined_kernel
+def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """What gave way to reads has the die again."""
+    row, timing = flow.servers[die].suspended - 1, times.timing
+    flow.servers[die].busy, flow.servers[die].suspended, flow.servers[die].since = row + 1, 0, now
+    operation = flow.operations[row]
+    if operation.phase == WAITING:
+        begin_program(flow, flash, times, die, now)
+        return
+    pauses = operation.phase == PAUSING
+    due = now + operation.left_over + (0 if pauses else timing.suspend_overhead)
+    operation.left_over -= 1 if pauses else timing.suspend_progress
+    operation.phase = IN_CELLS if pauses or operation.kind == ERASE_BLOCK else IN_PROGRAM
+    if operation.entered >= now:
+        operation.due = due  # the event of its end is put off when it comes
+    else:
+        schedule_end(flow, row, int(operation.phase), due)
 
 
 @inlined_kernel
@@ -340,6 +275,57 @@ def leave(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool,
         server.cached = 0
     else:
         server.busy = 0
+
+
+@inlined_kernel
+def schedule_end(flow: Flow, row: int, phase: int, time: int) -> None:
+    """The end of what reads may interrupt is the operation's next event."""
+    schedule(flow, row, phase, time)
+    flow.operations[row].entered = time
+
+
+@inlined_kernel
+def put_off(flow: Flow, row: int, time: int) -> None:
+    """The event of an end that was due at `time` has come too early, since the operation was interrupted meanwhile."""
+    operation = flow.operations[row]
+    if operation.entered == time:
+        operation.entered = -1
+        if operation.due > time and operation.phase in (IN_CELLS, IN_PROGRAM):
+            schedule_end(flow, row, int(operation.phase), int(operation.due))
+
+
+@inlined_kernel
+def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int:
+    """Flash pages of a plane that operations chained from `first` program, one after the other."""
+    row = first
+    begin = end = operations[first].place % control.pages_per_block // control.units
+    while row >= 0:
+        end = max(end, operations[row].place % control.pages_per_block // control.units)
+        row = operations[row].next[IN_DIE]
+    return end - begin + 1
+
+
+@inlined_kernel
+def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
+    first = row = flow.servers[die].busy - 1
+    if times.timing.suspend_program and flow.queues[tables.reads_of(flow, die)].head >= 0:  # these come before
+        flow.operations[first].phase = WAITING
+        give_way(flow, flash, times.timing, die, now)
+        return
+    while row >= 0:
+        flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
+        row = flow.operations[row].next[IN_DIE]
+    duration = tables.program_time(flash.control, times, flow.operations[first].place)
+    if flow.operations[first].source <= IN_SLC:
+        duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
+    if times.timing.suspend_program:
+        flow.operations[first].left_over = duration
+        schedule_end(flow, first, IN_PROGRAM, now + duration)
+    else:
+        schedule(flow, first, IN_PROGRAM, now + duration)
+    if times.timing.cache_program:
+        wake(flow, die)
 
 
 @inlined_kernel
@@ -369,8 +355,10 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     """
     control, server, head = flash.control, flow.servers[die], flow.queues[die].head
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
-    if server.busy != 0 and not (reads and interrupt(flow, flash, times.timing, die, now)):
-        if times.timing.cache_program and may_fill_cache(flow, control, die):
+    if server.busy != 0:
+        if reads:
+            ask_to_stop(flow, flash, times, die, now)
+        elif times.timing.cache_program and may_fill_cache(flow, control, die):
             row = take_work(flow, control, times, die)
             server.cached = row + 1
             ask_channel(flow, control, times, row, now)
@@ -380,9 +368,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     if reads:
         start(flow, flash, times, die, tables.reads_of(flow, die), now)
     elif server.suspended != 0:
-        row = server.suspended - 1
-        server.busy, server.suspended, server.since = row + 1, 0, now
-        schedule(flow, row, int(flow.operations[row].phase), now + flow.operations[row].left_over + times.timing.suspend_overhead)
+        go_on(flow, flash, times, die, now)
     elif head >= 0 and is_ready(flow.operations, control, head):
         start(flow, flash, times, die, die, now)
 

@@ -19,6 +19,7 @@ from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import admission, agenda, tables
 from flashsim.ssd.engine.admission import dispatch
+from flashsim.ssd.engine.dies import put_off
 from flashsim.ssd.engine.events import happen
 from flashsim.ssd.engine.folding import fold, folds_at
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings, dispatch_of, fold_of
@@ -40,7 +41,7 @@ _state_of = state_of(_STATE)
 
 @inlined_kernel
 def next_event(flow: Flow) -> tuple[int, int]:
-    """The time of the next event, NEVER if none is due, and its lane; events of steps that were interrupted meanwhile are dropped."""
+    """The time of the next event, NEVER if none is due, and its lane; events of what was interrupted meanwhile are put off or dropped."""
     while True:
         lane = agenda.earliest(flow.agenda)
         time, key = flow.agenda.fronts[lane, 0], flow.agenda.fronts[lane, 1]
@@ -50,6 +51,8 @@ def next_event(flow: Flow) -> tuple[int, int]:
         if operation.id == key >> tables.ROW_BITS and operation.due == time:
             return time, lane
         agenda.take(flow.agenda, lane)
+        if operation.id == key >> tables.ROW_BITS:
+            put_off(flow, key & tables.ROW_MASK, time)
 
 
 @kernel_of(ADVANCE)  # compiled in 9 s
@@ -154,12 +157,10 @@ class SsdEngine(FlashModel, CompiledEngine):
         if status == admission.LOG_FULL:
             self._move_spans()
             return
-        rows, used = len(self._flow.operations), self._flow.engine.watermark
+        rows = len(self._flow.operations)
         if 2 * rows > tables.ROW_MASK:
             raise CapacityError(f"commands: more than {rows} flash operations at once; split requests into smaller commands")
-        operations = empty_table(2 * rows, tables.OPERATION)  # rows that no operation had take no memory
-        operations[:used] = self._flow.operations[:used]
-        self._flow = self._flow._replace(operations=operations)
+        self._flow = tables.with_more_rows(self._flow)
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""

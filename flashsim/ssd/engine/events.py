@@ -7,9 +7,8 @@ last the dies that got free, or got something ready, look for work in the order 
 
 from flashsim.core.host import Host, command_done
 from flashsim.core.kernel import inlined_kernel
-from flashsim.core.records import RecordArray
 from flashsim.core.spans import HOST
-from flashsim.ssd.engine import buffering, dies, tables
+from flashsim.ssd.engine import buffering, dies, tables, waiting
 from flashsim.ssd.engine.tables import FLUSHES, IN_DIE, WAITING, Flow, Timings
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
@@ -55,9 +54,9 @@ def destaged(host: Host, flow: Flow, number: int) -> None:
 
 
 @inlined_kernel
-def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, row: int, now: int) -> None:
+def overhead_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> None:
     """The controller has dealt with a command: its operations go on."""
-    following = tables.release(flow, control.dies + control.channels + 1, now)
+    following = tables.release(flow, flash.control.dies + flash.control.channels + 1, now)
     if following >= 0:
         dies.schedule(flow, following, WAITING, now + flow.operations[following].overhead)
     part = flow.operations[row].first_part
@@ -65,7 +64,7 @@ def overhead_ends(host: Host, flow: Flow, times: Timings, control: RecordArray, 
         if flow.operations[part].kind == PROGRAM_PAGE:
             tables.enqueue(flow, tables.READY, part, tables.QUEUED)
         else:
-            dies.satisfy(flow, times.timing, part)
+            waiting.satisfy(flow, flash, times.timing, part)
         part = flow.operations[part].next_part
     if flow.operations[row].flush_mark > 0:
         flow.operations[row].pending -= 1
@@ -95,43 +94,17 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
             return
     if flow.operations[row].kind == PROGRAM_PAGE:
         flow.operations[row].phase = WAITING
-        dies.satisfy(flow, times.timing, row)
+        waiting.satisfy(flow, flash, times.timing, row)
         if flow.operations[row].is_behind:
             finish_part(host, flow, row)
         return
     if flow.operations[row].kind == BUFFER_PAGE:
         buffering.arrive(flow.operations, flash.entries, row)
-        dies.satisfy_followers(flow, times.timing, row)
+        waiting.satisfy_followers(flow, flash, times.timing, row)
     if flow.operations[row].is_part:
         finish_part(host, flow, row)
     else:
         tables.give_row(flow, row)
-
-
-@inlined_kernel
-def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int:
-    """Flash pages of a plane that operations chained from `first` program, one after the other."""
-    row = first
-    begin = end = operations[first].place % control.pages_per_block // control.units
-    while row >= 0:
-        end = max(end, operations[row].place % control.pages_per_block // control.units)
-        row = operations[row].next[IN_DIE]
-    return end - begin + 1
-
-
-@inlined_kernel
-def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
-    """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
-    first = row = flow.servers[die].busy - 1
-    while row >= 0:
-        flash_array.start_program(flash, flow.operations[row].place, flow.operations[row].source)
-        row = flow.operations[row].next[IN_DIE]
-    duration = tables.program_time(flash.control, times, flow.operations[first].place)
-    if flow.operations[first].source <= IN_SLC:
-        duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
-    dies.schedule(flow, first, tables.IN_PROGRAM, now + duration)
-    if times.timing.cache_program:
-        dies.wake(flow, die)
 
 
 @inlined_kernel
@@ -149,16 +122,16 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
         dies.ask_channel(flow, flash.control, times, other, now)
     else:
         dies.leave(flow, flash, times.timing, die, cached, now)
-        dies.wake(flow, die)
+        waiting.wake(flow, die)
         if cached and flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             dies.pass_to_cache(flow, flash.control, times, die, now)
     if operation.kind == FETCH_PAGE:
         times.counters.read_modify_write_reads += operation.cause == HOST
-        dies.satisfy_followers(flow, times.timing, row)
+        waiting.satisfy_followers(flow, flash, times.timing, row)
         tables.give_row(flow, row)
         return
     if times.timing.read_priority:
-        dies.open_gate(flow, flash.control, times.timing, block_of(flash.control, operation.place), operation.id)
+        waiting.open_gate(flow, operation.superseded, row)
     buffering.ask_way(flow, flash.control, times.links, row, now)
 
 
@@ -177,7 +150,7 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
     elif flow.servers[die].cached != 0:
         flow.operations[flow.servers[die].cached - 1].phase = WAITING
     else:
-        begin_program(flow, flash, times, die, now)
+        dies.begin_program(flow, flash, times, die, now)
 
 
 @inlined_kernel
@@ -188,10 +161,13 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
         operation = flow.operations[row]
         if operation.kind == ERASE_BLOCK:
             flash_array.erased(flash, operation.place)
+            flow.gates[operation.place].oldest_erase = operation.gate
             times.counters.erases[operation.cause] += 1
         else:
             flash_array.programmed(flash, operation.place, operation.source, operation.logical, operation.write_id)
-            flow.gates[block_of(flash.control, operation.place)].pending -= 1
+            if times.timing.read_priority:
+                flow.gates[block_of(flash.control, operation.place)].pending -= 1
+                tables.forget_program(flow, row)
             times.counters.programs[operation.cause] += 1
             times.counters.reads[operation.cause] += operation.kind == MOVE_PAGE
             times.counters.slc_programs += operation.source <= IN_SLC
@@ -204,16 +180,16 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
     dies.leave(flow, flash, times.timing, die, False, now)
-    dies.wake(flow, die)
+    waiting.wake(flow, die)
     if flow.servers[die].cached != 0:
         flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0
         if flow.operations[flow.servers[die].busy - 1].phase == WAITING:
-            begin_program(flow, flash, times, die, now)
+            dies.begin_program(flow, flash, times, die, now)
     row = first
     while row >= 0:
-        dies.satisfy_followers(flow, times.timing, row)
+        waiting.satisfy_followers(flow, flash, times.timing, row)
         if flow.operations[row].superseded >= 0:
-            dies.open_gate(flow, flash.control, times.timing, flow.operations[row].superseded, flow.operations[row].id)
+            waiting.open_gate(flow, flow.operations[row].superseded, row)
         row = flow.operations[row].next[IN_DIE]
     row = first
     while row >= 0:  # what left the write buffer gives up its room there, and the command that waits for the page has it
@@ -235,7 +211,7 @@ def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int)
     """Pages have come out of the cells and are in their registers."""
     kind, die = flow.operations[first].kind, flow.operations[first].die
     if kind == MOVE_PAGE and flash.control.copyback:
-        begin_program(flow, flash, times, die, now)
+        dies.begin_program(flow, flash, times, die, now)
     elif not times.timing.cache_read or kind == MOVE_PAGE:
         dies.ask_channel(flow, flash.control, times, first, now)
     elif flow.servers[die].cached == 0:
@@ -250,7 +226,7 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
     if flow.operations[row].kind == tables.COMMAND_KIND:
         tables.note_span(flow, flash, times.timing, control.dies + control.channels + 1, row, now)
-        overhead_ends(host, flow, times, control, row, now)
+        overhead_ends(host, flow, flash, times, row, now)
     elif phase == tables.ON_LINK or phase == tables.ON_BUS:
         on_bus = phase == tables.ON_BUS
         tables.note_span(flow, flash, times.timing, control.dies + control.channels + 2 * on_bus, row, now)
@@ -258,6 +234,8 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     elif phase == tables.ON_CHANNEL:
         tables.note_span(flow, flash, times.timing, control.dies + channel_of(control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)
+    elif phase >= tables.STOPPING:
+        dies.give_way(flow, flash, times.timing, flow.operations[row].die, now)
     elif phase == tables.IN_PROGRAM or flow.operations[row].kind == ERASE_BLOCK:
         work_ends(host, flow, flash, times, row, now)
     else:

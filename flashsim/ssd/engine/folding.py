@@ -4,7 +4,7 @@ from flashsim.core.host import Host
 from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.policies import Policies
 from flashsim.core.units import NEVER
-from flashsim.ssd.engine import dies
+from flashsim.ssd.engine import dies, waiting
 from flashsim.ssd.engine.admission import DONE, POLICY_FAILED, TABLE_FULL, empty_command
 from flashsim.ssd.engine.tables import STEP, Flow, Timings
 from flashsim.ssd.state.collection import fold_idle_of
@@ -43,12 +43,12 @@ def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policie
         if rows < 0 or flash.control.broken:
             return POLICY_FAILED
         if rows > 0:
-            dies.add_operations(flow, flash, times.timing, rows, command, 0)
+            waiting.add_operations(flow, flash, times.timing, rows, command, 0)
             flow.operations[flash.plan[rows - 1].needs].is_part = 1
             flow.operations[command].pending += 1
     part = flow.operations[command].first_part
     while part >= 0:
-        dies.satisfy(flow, times.timing, part)
+        waiting.satisfy(flow, flash, times.timing, part)
         part = flow.operations[part].next_part
     dies.let_dies_work(flow, flash, times, host.scalars.now)
     return DONE

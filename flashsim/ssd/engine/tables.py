@@ -1,6 +1,6 @@
 """The engine's tables: flash operations in progress, the dies, channels, link and controller that they queue for, and what these did."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -9,24 +9,27 @@ from flashsim.core import records, spans
 from flashsim.core.groups import group_type
 from flashsim.core.hints import prefetch
 from flashsim.core.host import HOST_TABLES
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.kernel import in_python, inlined_kernel
 from flashsim.core.policies import function_in
 from flashsim.core.records import MATRIX, VECTOR, RecordArray
 from flashsim.core.request import Integers
 from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.state.flash import COUNTERS, FLASH, PLAN, TIMING, Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, is_program
+from flashsim.ssd.state.flash import COUNTERS, FLASH, TIMING, Flash, PlannedOperation
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, STORE_PAGE, is_program
 from flashsim.ssd.state.geometry import block_of
 
-# A row of the operation table has the fields of a plan's row.  `waits` counts what must happen before the operation is ready for
-# its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block and
-# the reads that may overtake it.  `due` is the time of its pending event (-1: none), `left_over` what is left of an interrupted step,
-# `interrupted` how often it was, `together` how many work together (of the first and the last of them).  `is_part` says that its command
-# waits for it, `is_behind` of a host's program that it is acknowledged when its bytes have come.  A command's operations are chained by
-# `next_part`.
-_FIRST_FIELDS = records.record_dtype(int64="id due", int32="waits die command")
-_TIMES, _PLACES = "request left_over", "next_part sectors interrupted together"
+# A row of the operation table has the fields of a plan's row but the last.  `waits` counts what must happen before the operation is ready
+# for its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block
+# and the reads that may overtake it.  `gate` is, of these, the last erase of the block that was admitted before, and of an erase the next
+# one of its block (-1: none); `next_pending` chains programs of one bucket.  `origin` is, of a read that may overtake or a copy, what
+# programs the page that it reads, if that had not ended at its admission (-1: it had).  `due` is the time of its pending event (-1: none),
+# `left_over` what is left of what was interrupted, or may be left at most when it is; `together` how many work together (of the first and
+# the last of them).  `is_part` says that its command waits for it, `is_behind` of a host's program that it is acknowledged when its bytes
+# have come.  A command's operations are chained by `next_part`.
+_ADMITTED = "waits die command gate next_pending origin " + " ".join(PlannedOperation._fields[:-1])
+_FIRST_FIELDS = records.record_dtype(int64="id due", int32=_ADMITTED)
+_TIMES, _PLACES = "request left_over", "next_part sectors together"
 _MARKS = "phase is_part is_behind needs_room"
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
@@ -39,14 +42,16 @@ _COMMAND_MARKS = "on_its_way continues through internal"
 _BUFFER_PAGE = "entry before destaged_by "
 # Of a store of a page from the buffer, which is one for the host: the newest write id that came as a whole.
 _STORE = "arrived_id "
+# Of what reads may interrupt, the time at which its end stands in the agenda (-1: it does not).
+_INTERRUPTED = "entered "
 # The next in each chain that an operation stands in (-1: none): FOLLOWER, those that wait for an operation; READER, reads that may overtake
 # and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait; QUEUED, those in another
-# queue, and unused rows.  `first` is where the first two chains of an operation start.
+# queue, and unused rows.  The first two chains of an operation are rings, of which `last` is the end.
 FOLLOWER, READER, IN_DIE, QUEUED = range(4)
-_CHAINS = np.dtype([("first", np.int32, 2), ("next", np.int32, 4)])
+_CHAINS = np.dtype([("last", np.int32, 2), ("next", np.int32, 4)])
 # What every operation needs stands in the first two lines of the caches, and what is looked at long after it was written in the first.
-_HOT = records.record_dtype(_FIRST_FIELDS, PLAN, _CHAINS, int64=_TIMES, int32=_PLACES, int8=_MARKS)
-_COLD = records.record_dtype(int64=_COMMAND, int32=_PARTS + _STORE + _BUFFER_PAGE, int8=_COMMAND_MARKS)
+_HOT = records.record_dtype(_FIRST_FIELDS, _CHAINS, int64=_TIMES, int32=_PLACES, int8=_MARKS)
+_COLD = records.record_dtype(int64=_COMMAND + _INTERRUPTED, int32=_PARTS + _STORE + _BUFFER_PAGE, int8=_COMMAND_MARKS)
 OPERATION = records.whole_lines(records.record_dtype(_HOT, _COLD))
 #: A row of the server table: one a die, then a channel, then the link, the controller, and the memory's bus.  `busy` is whether the part is
 #: at work; of a die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a
@@ -58,9 +63,10 @@ SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken ne
 QUEUE = records.record_dtype(int64="head tail")
 # The last queues: operations that are ready for the link in this event, those that wait for room in the write buffer, and flush commands.
 READY, WANTING, FLUSHES = -3, -2, -1
-#: Operations since the last erase of a block that was admitted, for which the next must wait; the last erase's id; programs of the
-#: block's pages that have not ended.  A block may be reclaimed again while its earlier erase still waits in the queue.
-GATE = records.record_dtype(int64="holders last_erase pending")
+#: Of a block, the id of the last erase that was admitted; operations since then, for which the next must wait; programs of its pages that
+#: have not ended, where reads overtake; its erases that have not ended, from the oldest (-1: none) to the newest, chained by `gate`.  A
+#: block may be reclaimed again while its earlier erase still waits in the queue.
+GATE = records.record_dtype(int64="last_erase", int32="holders pending oldest_erase newest_erase")
 #: The engine's scalars.  `spans` are recorded in the log if `recording` is set.  The dies that were woken stand between `first_woken` and
 #: `last_woken`.  `room` is the pages that the write buffer can still take, `destaging` counts acknowledged pages that are on their way to
 #: flash, and `flushing` is a flush command that is still being admitted.  `happened` counts the events since power came.  `read_end` and
@@ -73,12 +79,14 @@ ENGINE = records.record_dtype(
 
 #: The KIND of a row of the operation table that stands for a whole command.
 COMMAND_KIND = 10
-# What an operation's pending event ends.
-WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS = range(6)
+# What an operation's pending event ends; the last two let reads in, between steps or between flash pages to move.
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING, PAUSING = range(8)
+PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
 ROW_MASK = (1 << ROW_BITS) - 1
 _FIRST_ROWS = 1024
+_HASH = 2654435761  # 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4)
 #: The kind of span of each kind of flash operation on a die.
 _ON_DIE = (spans.READ, spans.READ, spans.FETCH, spans.PROGRAM, spans.PROGRAM, spans.MOVE, spans.ERASE)
 
@@ -100,6 +108,8 @@ class Flow(NamedTuple):
     queues: RecordArray
     #: GATE, of each block.
     gates: RecordArray
+    #: By a hash of a flash page, the program admitted last (-1: none) of those that have not ended, where reads overtake.
+    buckets: Integers
 
 
 class Timings(NamedTuple):
@@ -116,7 +126,8 @@ class Timings(NamedTuple):
     counters: RecordArray
 
 
-FLOW = group_type((records.record_of_type(ENGINE), AGENDA, *map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE))), Flow)
+_TABLES = tuple(map(records.table_type, (spans.SPAN, OPERATION, SERVER, QUEUE, GATE)))
+FLOW = group_type((records.record_of_type(ENGINE), AGENDA, *_TABLES, VECTOR), Flow)
 TIMES = group_type((records.record_of_type(TIMING), MATRIX, MATRIX, records.record_of_type(COUNTERS)), Timings)
 
 #: What the loop calls by its place in a vector, and another process compiles meanwhile: it admits commands, or folds an SLC cache.
@@ -131,12 +142,63 @@ def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     gates = records.empty_table(parameters.pools * parameters.blocks_per_plane, GATE)
     for name in ("unused", "first_woken", "flushing", "read_end", "write_end", "idle_since"):
         engine[name] = -1
-    engine.room, queues.head, gates.last_erase = parameters.buffer_pages, -1, -1
-    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; interrupted ones leave
-    # events that are dropped in time.
-    agenda = empty_agenda(parameters.dies * (2 + parameters.suspend_limit) + 3)
-    operations = records.empty_table(_FIRST_ROWS, OPERATION)
-    return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates)
+    engine.room, queues.head = parameters.buffer_pages, -1
+    gates.last_erase = gates.oldest_erase = -1
+    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; one that is to stop has an
+    # event for that and one for its end, and so may have two that it is too late for.
+    agenda = empty_agenda(4 * parameters.dies + 3)
+    operations, buckets = records.empty_table(_FIRST_ROWS, OPERATION), np.full(_FIRST_ROWS, -1)
+    return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates, buckets)
+
+
+def with_more_rows(flow: Flow) -> Flow:
+    """The tables with twice as many rows for operations; rows that no operation had take no memory."""
+    used, count = int(flow.engine.watermark), 2 * len(flow.operations)
+    operations, buckets = records.empty_table(count, OPERATION), np.full(count, -1)
+    operations[:used] = flow.operations[:used]
+    programs = np.flatnonzero((operations.id[:used] >= 0) & np.isin(operations.kind[:used], PROGRAMS))
+    bucket = in_python(bucket_of)(count, operations.place[programs].astype(np.int64))
+    order = np.lexsort((operations.id[programs], bucket))
+    programs, bucket = programs[order], bucket[order]
+    operations.next_pending[programs] = np.where(np.append(-1, bucket)[:-1] == bucket, np.append(-1, programs)[:-1], -1)
+    buckets[bucket] = programs  # of one bucket the last stays
+    return flow._replace(operations=operations, buckets=buckets)
+
+
+@inlined_kernel
+def bucket_of(buckets: int, flash_page: Any) -> Any:
+    """The bucket, of so many, of the programs of a flash page."""
+    return ((flash_page * _HASH) >> 12) & (buckets - 1)
+
+
+@inlined_kernel
+def note_program(flow: Flow, row: int) -> None:
+    """A program was admitted: it is the newest of its flash page."""
+    bucket = bucket_of(flow.buckets.size, int(flow.operations[row].place))
+    flow.operations[row].next_pending = flow.buckets[bucket]
+    flow.buckets[bucket] = row
+
+
+@inlined_kernel
+def forget_program(flow: Flow, row: int) -> None:
+    """A program has ended."""
+    bucket, operations = bucket_of(flow.buckets.size, int(flow.operations[row].place)), flow.operations
+    other = flow.buckets[bucket]
+    if other == row:
+        flow.buckets[bucket] = operations[row].next_pending
+        return
+    while operations[other].next_pending != row:
+        other = operations[other].next_pending
+    operations[other].next_pending = operations[row].next_pending
+
+
+@inlined_kernel
+def pending_program(flow: Flow, flash_page: int) -> int:
+    """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
+    row = flow.buckets[bucket_of(flow.buckets.size, int(flash_page))]
+    while row >= 0 and flow.operations[row].place != flash_page:
+        row = flow.operations[row].next_pending
+    return row
 
 
 @inlined_kernel
@@ -157,8 +219,8 @@ def take_row(flow: Flow, kind: int) -> int:
     operation.phase = WAITING
     operation.waits = 1
     operation.due = -1
-    operation.interrupted = operation.is_part = operation.is_behind = operation.needs_room = 0
-    operation.next_part = operation.first[FOLLOWER] = operation.first[READER] = -1
+    operation.is_part = operation.is_behind = operation.needs_room = 0
+    operation.next_part = operation.last[FOLLOWER] = operation.last[READER] = -1
     for chain in range(4):
         operation.next[chain] = -1
     return row
@@ -189,13 +251,27 @@ def add_part(operations: RecordArray, command: int, row: int, is_part: bool) -> 
 def follow(operations: RecordArray, awaited: int, row: int, chain: int) -> None:
     """Let an operation wait until another, which has not ended, has ended: it stands last in the other's chain, FOLLOWER or READER."""
     operations[row].waits += 1
-    last = operations[awaited].first[chain]
-    if last < 0:
-        operations[awaited].first[chain] = row
-        return
-    while operations[last].next[chain] >= 0:
-        last = operations[last].next[chain]
-    operations[last].next[chain] = row
+    last = operations[awaited].last[chain]
+    operations[row].next[chain] = operations[last].next[chain] if last >= 0 else row
+    if last >= 0:
+        operations[last].next[chain] = row
+    operations[awaited].last[chain] = row
+
+
+@inlined_kernel
+def readable(flow: Flow, row: int) -> tuple[int, int]:
+    """The flash page where what an operation reads stands now, and the host's program of that, if it has not ended (-1: it has).
+
+    What is being moved is read where it was until its move has ended.
+    """
+    operations, reader, place = flow.operations, row, int(flow.operations[row].place)
+    while True:
+        program = int(operations[reader].origin)
+        if program < 0 or operations[program].id < 0 or operations[program].id > operations[reader].id:  # the row may be another's since
+            return place, -1
+        if operations[program].source < 0:
+            return place, program
+        place, reader = int(operations[program].source), program
 
 
 @inlined_kernel

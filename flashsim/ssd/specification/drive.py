@@ -9,7 +9,7 @@ each operation gets the next number and the last place in its die's queue.  Then
 * a command is on its way to the drive for a while before, and holds the *link* for a while besides its bytes, with the first of them;
 * a *write* first crosses the link; anything else is ready for its die, once what it waits for has ended;
 * a *die* carries out its operations in order, waiting for one that is not ready; with `read_priority` host reads that are ready go first,
-  and with `suspend` they interrupt a program or an erase;
+  and with `suspend` they interrupt a program or an erase between its steps, and come before a program that is about to begin;
 * a *read* holds the die while the page comes out of the cells and over the channel, then its bytes cross the host link;
 * a *program* holds the die while the page goes over the channel and into the cells;
 * a *move* holds the die while a page comes out of the cells, over the channel and back (not with copyback), and into the cells;
@@ -30,8 +30,9 @@ each operation gets the next number and the last place in its die's queue.  Then
   whole pages leaves them there: it is acknowledged when they have crossed the link, and programmed behind
   (`flashsim.ssd.engine.admission`).
 
-A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for that page's program if
-it might overtake it, and the block is not erased before.
+A read returns what its page held when it was admitted: it goes to the flash page that the map named then, waits for the host's program of
+that page if it might overtake it, and the block is not erased before.  While that page is being moved there, a read that overtakes goes to
+where it was.
 
 Events of one nanosecond: arrivals first, then by number.  What follows without delay happens before the next of these events; last of
 all the dies concerned decide what they do next, and then the host dispatches commands.
@@ -50,8 +51,9 @@ from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
-from flashsim.ssd.specification.parts import Command, Die, Operation, SharedServer, Steps
+from flashsim.ssd.specification.parts import PROGRAMS, Command, Die, Operation
 from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, needs_medium, programmed
+from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -94,6 +96,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.pages_behind = 0  # pages in the controller, of writes that go on where the last one ended
         self.cache = SpecifiedCache(self)  # of one bit a cell
         self.holders: dict[int, list[Operation]] = {}  # by block: what its next erase waits for
+        self.programs: dict[int, Operation] = {}  # by flash page: what programs it, of several the last admitted
 
     # A command enters the drive.
 
@@ -207,13 +210,18 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         operation.block = operation.place if kind == ERASE_BLOCK else int(block_of(control, operation.place))
         die = operation.die = self.dies[die_of_block(control, operation.block)]
         self.state.pools.queued[die.number] += 1
+        if self.parameters.read_priority:
+            operation.origin = self.programs.get(operation.place if kind == READ_PAGE else operation.source)
         if kind == READ_PAGE and self.parameters.read_priority:
             self.holders.setdefault(operation.block, []).append(operation)
-            pending = die.pending_program(operation.place)
-            if pending:
-                operation.wait_for(pending)
+            operation.superseded = operation.block
+            _, program = operation.readable()
+            if program:
+                operation.wait_for(program)
             return
         die.queue.append(operation)
+        if kind in PROGRAMS:
+            self.programs[operation.place] = operation
         if kind == ERASE_BLOCK:
             for holder in self.holders.pop(operation.block, []):
                 operation.waits += 1
@@ -309,6 +317,9 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 counters.erases[operation.cause] += 1
             else:
                 programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
+                operation.ended = True
+                if self.programs[operation.place] is operation:
+                    del self.programs[operation.place]
                 empty = empty_slots(state.control, operation.place, operation.source, following.place if following else -1)
                 counters.programs[operation.cause] += 1 + empty
                 counters.padded_programs += empty

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any, Protocol
 
 import simpy
@@ -14,7 +14,8 @@ from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters
-from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, pool_of_block, start_program
+from flashsim.ssd.specification.rules import block_of, channel_of, die_of_block, is_one_program, left_at_stop, pool_of_block, start_program
+from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import (
@@ -28,30 +29,11 @@ from flashsim.ssd.state.flash_array import (
 )
 from flashsim.ssd.timing import SsdTiming
 
-Steps = Generator[simpy.Event, Any, None]
-
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: Kinds that the cache register is for: pages out, and pages in.
 CACHED_READS, CACHED_PROGRAMS = (READ_PAGE, FETCH_PAGE), (PROGRAM_PAGE, STORE_PAGE)
 #: Kinds that can be one multi-plane command.
 TOGETHER = (READ_PAGE,), (FETCH_PAGE,), (PROGRAM_PAGE, STORE_PAGE), (ERASE_BLOCK,)
-
-
-class SharedServer(simpy.Resource):
-    """A channel, the link or the controller: one user at a time, first come, first served."""
-
-    def __init__(self, env: simpy.Environment) -> None:
-        super().__init__(env, capacity=1)
-        self.busy_ns = 0
-
-    def use(self, duration: int | Callable[[], int], number: int) -> Steps:
-        """Wait for it, and hold it for `duration` ns, which may be decided when it is had."""
-        env = self._env
-        with self.request() as granted:
-            yield granted
-            busy = duration() if callable(duration) else duration
-            yield delay(env, busy, OPERATIONS + number)
-            self.busy_ns += busy
 
 
 class DriveOfParts(Protocol):
@@ -135,7 +117,8 @@ class Operation:
     waits: int = 1
     followers: list[Operation] = field(default_factory=list)
     erases: list[Operation] = field(default_factory=list)  # erases that wait for it
-    interrupted: int = 0
+    origin: Operation | None = None  # what programs the page that it reads, if that had not ended when it was admitted
+    ended: bool = False
     part: bool = False  # whether its command waits for it
     is_behind: bool = False  # whether it is acknowledged before it is programmed
     needs_room: bool = False  # in the write buffer
@@ -152,9 +135,30 @@ class Operation:
         """One thing that it waited for has happened; with the last it is ready."""
         self.waits -= 1
         if self.waits == 0 and self.die:
+            if self.kind == READ_PAGE:
+                self._go_to_copy(self.command.drive)
             self.die.offer(self)
         elif self.waits == 0:
             self.command.drive.transfer(self)
+
+    def readable(self) -> tuple[int, Operation | None]:
+        """The flash page where what it reads stands now, and the host's program of that, if it has not ended.
+
+        What is being moved is read where it was until its move has ended.
+        """
+        place, program = self.place, self.origin
+        while program and not program.ended and program.source >= 0:
+            place, program = program.source, program.origin
+        return place, program if program and not program.ended else None
+
+    def _go_to_copy(self, drive: DriveOfParts) -> None:
+        """A read is ready: it goes to the page where its content stands now."""
+        assert self.die
+        self.place, _ = self.readable()
+        self.block = int(block_of(drive.state.control, self.place))
+        drive.state.pools.queued[self.die.number] -= 1
+        self.die = drive.dies[die_of_block(drive.state.control, self.block)]
+        drive.state.pools.queued[self.die.number] += 1
 
     def finish(self) -> None:
         for follower in self.followers:
@@ -174,6 +178,8 @@ class Die:
         self.suspended: list[Operation] = []
         self.busy_since = self.busy_ns = 0
         self.due = -1  # when the cells are done with what they may be interrupted in
+        self.pages: Sequence[int] = ()
+        self.most_left = 0  # how much of that may be left when they are
         self._woken = False
         self._working: simpy.Process | None = None
         self._suspended_work: simpy.Process | None = None
@@ -194,21 +200,18 @@ class Die:
             soon.callbacks.append(lambda _: self._decide())
             soon.succeed()
 
-    def pending_program(self, flash_page: int) -> Operation | None:
-        """The operation, not yet ended, that programs a flash page; of several the last admitted."""
-        pending = [*self.suspended, *self.at_work, *self.cached, *self.queue]
-        return next((other for other in reversed(pending) if other.kind in PROGRAMS and other.place == flash_page), None)
-
     def _decide(self) -> None:
         """Reads that overtake come first, then what they interrupted, then the first of the others if it is ready."""
         self._woken = False
         if self.at_work:
-            if not (self.reads and self._may_interrupt()):
-                if self._may_fill_cache():
-                    self.cached = self._take_group(self.queue)
-                    self.env.process(self._change(self.cached))
-                return
-            self._interrupt()
+            if self.reads and (left := self._left_at_stop()):
+                assert self._working is not None
+                self._working.interrupt(left)
+                self.due = -1
+            elif self._may_fill_cache():
+                self.cached = self._take_group(self.queue)
+                self.env.process(self._change(self.cached))
+            return
         if self.cached and not self._read_comes_next():
             return
         if self.reads:
@@ -310,7 +313,7 @@ class Die:
                 page = operation.source // parameters.units
                 reading[page] = max(reading.get(page, 0), self._reading_time(operation, operation.source))
             state.counters.shared_reads += len(group) - len(reading)
-            yield delay(self.env, sum(reading.values()), OPERATIONS + first.number)
+            yield from self._in_cells(sum(reading.values()), first, list(accumulate(reversed(reading.values()))))
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
                 times = 2 if operation.kind == MOVE_PAGE else 1
@@ -322,6 +325,8 @@ class Die:
         else:
             while self.at_work is not group:
                 yield self._moved_on
+            if self.reads and self.drive.timing.suspend_program:
+                yield self._give_way()
             for operation in group:
                 start_program(state.flash, operation.place, operation.source)
             if parameters.cache_program:
@@ -350,29 +355,45 @@ class Die:
         state.counters.read_retries += again
         return (timing.slc_read if block.slc else times[self._level(slot)]) + again * timing.retry_time
 
-    def _in_cells(self, duration: int, first: Operation) -> Steps:
-        while duration:
-            self.due = int(self.env.now) + duration
+    def _in_cells(self, duration: int, first: Operation, pages: Sequence[int] = ()) -> Steps:
+        """Let the cells work; reads may come in at the ends of steps, once so much was done since the last came.
+
+        Of moves they read before, `pages` is what is left before each flash page, from the last one on: reads may come in there.
+        """
+        parameters, least = self.drive.parameters, 1 if pages else self.drive.timing.suspend_progress
+        stop, resume = (0, 0) if pages else (parameters.suspend_stop, parameters.suspend_overhead)
+        left, overhead, self.most_left, self.pages = duration, 0, duration, pages
+        while left:
+            self.due = due = int(self.env.now) + overhead + left
             try:
-                yield delay(self.env, duration, OPERATIONS + first.number)
-                duration = 0
+                yield delay(self.env, overhead + left, OPERATIONS + first.number)
+                left = 0
             except simpy.Interrupt as interruption:
-                rest: Any = interruption.cause
-                duration = rest + self.drive.parameters.suspend_overhead
-                self._resumed = self.env.event()
-                yield self._resumed
+                end_of_step: Any = interruption.cause
+                stops = due - end_of_step + stop
+                left, overhead = end_of_step, resume
+                yield delay(self.env, stops - int(self.env.now), OPERATIONS + first.number)
+                self.most_left = left - least
+                yield self._give_way()
         self.due = -1
 
-    def _may_interrupt(self) -> bool:
-        """True if the die works on an operation that a read may interrupt, not too often yet, and that does not end just now."""
-        first, timing = self.at_work[0], self.drive.timing
-        allowed = timing.suspend_erase if first.kind == ERASE_BLOCK else timing.suspend_program
-        return allowed and self.due > self.env.now and first.interrupted < self.drive.parameters.suspend_limit
+    def _left_at_stop(self) -> int:
+        """What is left of the work in the cells when reads may come in next; 0 if it ends before, or lets none in."""
+        first, timing, parameters = self.at_work[0], self.drive.timing, self.drive.parameters
+        erasing = first.kind == ERASE_BLOCK
+        if self.due < 0 or not (timing.suspend_erase if erasing else timing.suspend_program):
+            return 0
+        most = min(self.due - int(self.env.now), self.most_left)
+        if self.pages:
+            return max((left for left in self.pages if left <= most), default=0)
+        steps = timing.program_step, parameters.program_long_step, timing.long_chance
+        left = left_at_stop(first.number, most, *((timing.erase_step, 0, 0) if erasing else steps))
+        return left if left > parameters.suspend_stop else 0
 
-    def _interrupt(self) -> None:
-        assert self._working is not None
-        self.at_work[0].interrupted += 1
+    def _give_way(self) -> simpy.Event:
+        """Leave the die to reads; the event is when it goes on."""
         self.busy_ns += int(self.env.now) - self.busy_since
         self.suspended, self.at_work = self.at_work, []
-        self._working.interrupt(self.due - int(self.env.now))
-        self._suspended_work, self.due = self._working, -1
+        self._suspended_work, self._resumed = self._working, self.env.event()
+        self.wake()
+        return self._resumed

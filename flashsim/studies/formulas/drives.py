@@ -168,13 +168,12 @@ def _turn(parameters: SsdParameters) -> float:
 
 
 def _suspension(parameters: SsdParameters) -> float:
-    """Nanoseconds that a read waits for a chip that programs, on the average.
-
-    Once it has been interrupted as often as it may be, a program is waited for, half of it as a rule.
-    """
+    """Nanoseconds that a read waits for a chip that programs, on the average: for half of a step, and the stop, and a resume."""
     if parameters.suspend not in ("program", "both"):
         return 0.0
-    return parameters.suspend_overhead + parameters.program / (2 * (parameters.suspend_limit + 1))
+    share = parameters.program_long_share
+    step = share * parameters.program_long_step + (1 - share) * parameters.short_step
+    return parameters.suspend_overhead + parameters.suspend_stop + step / 2
 
 
 def _amplification(parameters: SsdParameters, page_size: int) -> Amplification:

@@ -182,7 +182,7 @@ BAD = {
     changed(device="kind.toml"): "kind: '[1]' is unknown",
     changed(device="gap.toml"): "wear_gap: an integer of 71 bits, but it must be below",
     changed(device="queues.toml"): "queues: 100000000, but it must be at most 65535",
-    changed(device="interrupts.toml"): "suspend_limit: 1000000000, but",
+    changed(device="interrupts.toml"): "program_step: 1 ns, but",
     changed(device="turning.toml"): "rotation: 100000000000000000, but it must be at most",
     changed(device="table-inf.toml"): "seek_table: inf",
     changed(device="table-nan.toml"): "seek_table: nan",
@@ -379,7 +379,7 @@ def files(here: Path) -> Path:
     for name, kind, line in (
         ("gap", "nvme-tlc-1tb", "wear_gap = { value = 2000000000000000000000, "),
         ("queues", "nvme-tlc-1tb", "queues = { value = 100000000, "),
-        ("interrupts", "nvme-tlc-1tb", "suspend_limit = { value = 1000000000, "),
+        ("interrupts", "nvme-tlc-1tb", 'program_step = { value = "1ns", '),
         ("turning", "toshiba-5400-320gb", 'rotation = { value = "100000000s", '),
         ("table-inf", "toshiba-5400-320gb", "seek_table = { value = [[1, 1.0], [2, inf]], "),
         ("table-nan", "toshiba-5400-320gb", "seek_table = { value = [[1, nan]], "),
