@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import WRITE, Completions, Integers, make_requests
 from flashsim.core.rng import generator
@@ -270,8 +269,6 @@ def validate(ids: Sequence[str], settings: Settings, progress: Progress | None =
 
     Runs that show the cause of a difference are made if asked for: cells of variants, which decide nothing.
     """
-    if not LEAST_SCALE <= settings.scale <= 100:
-        raise InvalidParameterError("scale", settings.scale, f"it must be at least {LEAST_SCALE} and at most 100")
     chosen = [claim for claim in claims() if claim.id in ids]
     jobs = [job for claim in chosen for *_, job in _setups(claim, settings, experiments)]
     results = make(jobs, settings, progress, ("page",), kinds=("ssd",))
