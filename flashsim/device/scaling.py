@@ -33,8 +33,9 @@ from flashsim.ssd.parameters import SsdParameters
 LEAST_BLOCKS, LEAST_CYLINDERS = 4, 4
 #: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
 SHORT = 96
-#: Blocks a plane, outside the reserve, of a part in use at least, and spare ones beyond those that its open blocks hold back.
-_BLOCKS, _BEYOND = 12, 0.5
+#: Of a part in use at least: blocks a plane outside the reserve, spare ones beyond those that its open blocks hold back, and log blocks
+#: or pages of a cached map.
+_BLOCKS, _BEYOND, _GRAINS = 12, 2, 16
 #: The share of what is spare by which planes of a part in use may differ in how full they are.
 _UNEVEN = 0.05
 #: Parts of a disk that are told by the numbers of its tracks.
@@ -141,32 +142,39 @@ def _part_of_disk(name: str, disk: HddParameters, parts: int) -> dict[str, Any]:
 def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
     """The smallest part of a flash drive that has the rates and latencies of the whole in any state of use; the whole if it is no larger.
 
-    A plane has blocks enough for the open ones, and for counts of valid units that differ little between planes: they vary as their square
-    root.  A collection frees pages that the host's writes then use up, so that on average half of what a victim gains is free beyond the
-    reserve: of few blocks that is a larger share, and the part holds as much less.  Without this, parts of a drive with 14 % of spare flash
-    amplify writes by 5 % more with 20 blocks a plane, and by 2 % with 40; with it, by 0.3 % from 12 blocks on.
+    A plane has blocks enough for the open ones, for what planes differ by while one of them collects, and for counts of valid units that
+    vary as their square root.  A collection frees pages that the host's writes then use up, so that on average half of what a victim gains
+    is free beyond the reserve: of few blocks that is a larger share, and the part holds as much less.  Without this, a part of a drive with
+    14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.
 
     Parameters
     ----------
     larger
         Multiplies the blocks of a plane.
     """
+    from flashsim.ssd.ftl.base import checked
+
     flash = preset.flash
     if flash is None or preset.array is not None:
         raise RefusedError(f"device: {preset.name} is no single flash drive")
     spare, slots, whole = flash.effective_overprovisioning, flash.slots_per_block, flash.good_blocks - flash.gc_reserve
-    open_blocks = whole - flash.pool_limit // (slots - flash.group + 1)
-    uneven = 0.0 if flash.allocation == "static" else (_UNEVEN * spare) ** -2 / slots
-    blocks = larger * max(_BLOCKS, (open_blocks + _BEYOND) * (1 + 1 / spare), uneven)
-    parts = min(int(whole / blocks), most_parts(preset))
+    collects = not flash.zone_size and checked(flash).PLACES_FREELY
+    blocks: float = _BLOCKS
+    if collects:
+        open_blocks = whole - flash.pool_limit // (slots - flash.group + 1)
+        uneven = 0.0 if flash.allocation == "static" else (_UNEVEN * spare) ** -2 / slots
+        blocks = max(blocks, (open_blocks + _BEYOND) * (1 + 1 / spare), uneven)
+    grains = [size // _GRAINS for size in (flash.log_blocks, flash.map_cache // flash.page_size) if size]
+    parts = min(int(whole / (larger * blocks)), most_parts(preset), *grains)
     if parts <= 1:
         return preset
     part = part_of(preset, parts)
     assert part.flash is not None
+    if not collects:
+        return part
     collectors = flash.pools if flash.gc_pool == "shared" else 1
     fewer, gain = (part.flash.good_blocks - part.flash.gc_reserve) * collectors, _gain(1 + spare) / 2
-    grain = flash.zone_size or flash.unit_size
-    capacity = int(part.capacity * (1 - gain / fewer) / (1 - gain / (whole * collectors))) // grain * grain
+    capacity = int(part.capacity * (1 - gain / fewer) / (1 - gain / (whole * collectors))) // flash.unit_size * flash.unit_size
     return replace(part, parameters=replace(part.flash, capacity=capacity))
 
 

@@ -24,6 +24,7 @@ from flashsim.studies.validation import published
 from flashsim.studies.validation import under_load as load_study
 
 _CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
+_DEVICE = "The preset of a drive of the file; by default the one all of whose words are in the drive's name. May be repeated."
 _claims = fields.each(fields.choice(*_CLAIMS))
 #: Columns of the table, and those that only experiments fill.
 _COLUMNS = ("claim", "drive", "at", "published", "simulated", "difference", "null", "inside", "rests on")
@@ -71,17 +72,13 @@ class LoadOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         """A table of all rows, simulated and measured, and one of the errors of each drive beside those of its null model."""
-        yield from (
-            Explanation(self.title),
-            "",
-            self._table("rows", self._rows()),
-            "",
-            self._table("errors, and their null models'", self._errors()),
-        )
+        yield from (Explanation(self.title), "", self._table("rows", self._rows()), "")
+        yield from (self._table("errors, and their null models'", self._errors()), "")
         samples = max(1, round(load_study.SAMPLES * self.scale))
         yield Explanation(
-            f"Percentiles are of {samples:,} reads and {samples:,} writes of the probe, in us. An error is a factor, the mean over the rows of a "
-            "drive; saturated rows are one, their median. The null model is the best one number for all rows of a drive."
+            f"Rows: simulated / measured, percentiles in us; the simulated ones are of {samples:,} reads and as many writes of the probe. "
+            "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
+            "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
         )
 
     def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
@@ -138,13 +135,7 @@ def validate(
     ] = None,
     device: Annotated[
         Any,
-        Field(
-            "The preset of a drive of the file; by default the one whose name's words are the drive's. May be repeated.",
-            "NAME=PRESET",
-            fields.each(_pair),
-            several=True,
-            needs="under_load",
-        ),
+        Field(_DEVICE, "NAME=PRESET", fields.each(_pair), several=True, needs="under_load"),
     ] = None,
     claim: Annotated[Any, Field(f"One of {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
     scale: Annotated[
