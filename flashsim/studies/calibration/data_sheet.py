@@ -114,8 +114,6 @@ def document_of(preset: Preset) -> dict[str, Any]:
 def _text(values: Any, name: str) -> Any:
     """A value with its unit, exactly."""
     value, parse = getattr(values, name), {field.name: field for field in fields(values)}[name].metadata["parse"]
-    if isinstance(value, tuple):
-        return [f"{each}{_UNITS[parse.__name__]}" if parse else each for each in value]
     return f"{value}{_UNITS[parse.__name__]}" if parse else value
 
 

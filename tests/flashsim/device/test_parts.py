@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flashsim.core.errors import RefusedError
-from flashsim.core.preset_files import as_toml
 from flashsim.device import presets
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
-from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.validation import published, under_load
 
 
 def few_dies(name: str, dies: int, blocks: int, pages: int, share: float = 1.0, **changes: Any) -> Preset:
-    """A preset with so few dies, blocks of a plane and pages of a block, and as large a share of flash beyond its capacity, or a part of it."""
+    """A preset with so few dies, blocks and pages, a share of which is in use, and as much flash beyond its capacity."""
     whole = presets.load(name)
     assert whole.flash is not None
     spare, reserve = whole.flash.effective_overprovisioning, whole.flash.gc_reserve
@@ -30,13 +27,6 @@ def few_dies(name: str, dies: int, blocks: int, pages: int, share: float = 1.0, 
     return replace(whole, name="few-dies", parameters=flash)
 
 
-def written(preset: Preset, folder: Path) -> str:
-    """The file of a preset."""
-    path = folder / f"{preset.name}.toml"
-    path.write_text(as_toml(document_of(preset), [preset.name]))
-    return str(path)
-
-
 #: The flash of one collects, the controller of one binds, and one has small blocks and a slow link.
 DRIVES: dict[str, Preset] = {
     "flash": few_dies("micron-7450-pro-960gb", 8, 120, 264, write_buffer=4 << 20),
@@ -45,17 +35,17 @@ DRIVES: dict[str, Preset] = {
 }
 
 
-def play(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, whole: bool, samples: int, seed: int = 0) -> dict[str, float]:
+def play(kind: str, monkeypatch: pytest.MonkeyPatch, whole: bool, samples: int, seed: int = 0) -> dict[str, float]:
     """First and steady random writes, and what is shown under an open load of half of the steady rate, of a part or the whole."""
-    path = written(DRIVES[kind], folder)
+    monkeypatch.setattr(presets, "load", lambda name: DRIVES[name])
     for study in (published, under_load):
         monkeypatch.setattr(study, "part_in_use", (lambda preset, larger: preset) if whole else part_in_use)
     monkeypatch.setattr(under_load, "SAMPLES", samples)
     under_load._in_use.cache_clear()
-    steady = published.steady(path, 1, seed)
+    steady = published.steady(kind, 1, seed)
     load = {"used_gib": 1e6, "background_per_s": {"flash": 5000, "controller": 15_000, "link": 5000}[kind], "probe_per_s": 1000}
-    shown = under_load.play(path, load, 1, seed, {})
-    return {"first": published.first(path, 1, seed)["kIOPS"], "steady": steady["kIOPS"], **shown}
+    shown = under_load.play(kind, load, 1, seed, {})
+    return {"first": published.first(kind, 1, seed)["kIOPS"], "steady": steady["kIOPS"], **shown}
 
 
 @pytest.mark.parametrize("kind", DRIVES)
@@ -80,9 +70,9 @@ def test_parts_of_all_presets_can_be_made() -> None:
             assert part and part.pools == preset.flash.pools and part.slots_per_block == preset.flash.slots_per_block
 
 
-def test_no_part_is_faster_than_the_whole_and_steady_never_beats_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_is_faster_than_the_whole_and_steady_never_beats_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a controller binds, a drive with few channels was 16 times too fast once its rate was multiplied by theirs."""
-    part, whole = (play("link", tmp_path, monkeypatch, whole, 2000) for whole in (False, True))
+    part, whole = (play("link", monkeypatch, whole, 2000) for whole in (False, True))
     for rate in ("first", "steady"):
         assert 0.98 * whole[rate] < part[rate] <= 1.001 * whole[rate]
     assert part["steady"] <= 1.001 * part["first"]
@@ -98,11 +88,11 @@ _UNDER_MOVE = pytest.mark.xfail(strict=True, reason="reads of units under move w
     pytest.param("flash", "read_p99_us read_p99.9_us", marks=_UNDER_MOVE),
     *((kind, "first steady achieved_per_s " + " ".join(under_load.MEASURES[1:])) for kind in ("controller", "link")),
 ])  # fmt: skip
-def test_a_part_shows_what_the_whole_shows(kind: str, names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_shows_what_the_whole_shows(kind: str, names: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rates and percentiles within 2 %, the 99.9th within 10 %, and no part is faster, over two seeds."""
     part, whole = (
         {name: sum(each[name] for each in runs) / len(runs) for name in names.split()}
-        for runs in ([play(kind, tmp_path, monkeypatch, whole, 100_000, seed) for seed in (0, 1)] for whole in (False, True))
+        for runs in ([play(kind, monkeypatch, whole, 100_000, seed) for seed in (0, 1)] for whole in (False, True))
     )
     for name, value in whole.items():
         assert part[name] == pytest.approx(value, rel=0.1 if "p99.9" in name else 0.02), name

@@ -15,7 +15,7 @@ from flashsim.studies.runs.jobs import Results, Settings
 from flashsim.studies.validation import published
 from models.write_amplification import fifo
 from tests.flashsim.conftest import Run
-from tests.flashsim.device.test_parts import few_dies, written
+from tests.flashsim.device.test_parts import few_dies
 
 
 def test_every_published_number_is_once_fitted_or_predicted() -> None:
@@ -39,14 +39,15 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
     assert not any(cell.calibrates for cell in tail.cells[6:])
 
 
-def test_write_amplification_of_a_part_is_between_two_theories(tmp_path: Path) -> None:
+def test_write_amplification_of_a_part_is_between_two_theories(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy takes long blocks in the order of their writing; pages left half empty, and a block of moved data, are lost to it."""
     whole = few_dies("micron-7450-max-800gb", 8, 100, 264, write_buffer=4 << 20)
     part = part_in_use(whole).flash
     assert part and whole.flash
     alpha, blocks = 1 + whole.flash.effective_overprovisioning, part.good_blocks - part.gc_reserve
     lost = (1 - 1 / blocks) * (1 - part.group / 2 / part.slots_per_block)
-    measured = published.steady(written(whole, tmp_path), 1, 0)["amplification"]
+    monkeypatch.setattr(presets, "load", lambda name: whole)
+    measured = published.steady("few", 1, 0)["amplification"]
     assert fifo(alpha) < measured < fifo(alpha * lost)
 
 
@@ -80,13 +81,15 @@ def test_the_command_judges_what_it_simulates_at_scale_1(here: Path, flashsim: R
     assert [(claim["id"], claim["verdict"]) for claim in document["claims"]] == [("published/cliff", "differs")]
 
 
-def test_a_part_has_the_cliff_of_the_whole(tmp_path: Path) -> None:
+def test_a_part_has_the_cliff_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """It falls to the rate of all bits of a cell where the cache is full: 8 planes program 48 KiB in 2.065 ms."""
     claim, name = published.claims()[4], "corsair-mp600-elite-2tb"
     whole = presets.load(name)
     assert whole.flash is not None
-    few = few_dies(name, 8, whole.flash.good_blocks - 4, 162, slc_cache=whole.flash.slc_cache // 8 * 162 // whole.flash.pages_per_block)
-    result = published.filling(written(few, tmp_path), 1, 0) | {"GB": [whole.capacity / GB]}
+    cache = whole.flash.slc_cache // 8 * 162 // whole.flash.pages_per_block
+    few = few_dies(name, 8, whole.flash.good_blocks - 4, 162, slc_cache=cache, write_buffer=1 << 20)
+    monkeypatch.setattr(presets, "load", lambda name: few)
+    result = published.filling("few", 1, 0) | {"GB": [whole.capacity / GB]}
     levels = [published._cliff(claim, name, f"{level} level", result) for level in ("first", "second")]
     assert levels == pytest.approx([8 * 16 * KIB / 210_000, 8 * 48 * KIB / 2_065_000], rel=0.1)
 
