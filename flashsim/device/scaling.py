@@ -36,6 +36,8 @@ SHORT = 96
 #: Of a part in use at least: blocks a plane outside the reserve, spare ones beyond those that its open blocks hold back, and log blocks
 #: or pages of a cached map.
 _BLOCKS, _BEYOND, _GRAINS = 12, 2, 16
+#: How many times as large an SLC cache of a part in use may be, in blocks, as its share of the whole's.
+_CACHE_GRAIN = 1.03
 #: The share of what is spare by which planes of a part in use may differ in how full they are.
 _UNEVEN = 0.05
 #: Parts of a disk that are told by the numbers of its tracks.
@@ -166,6 +168,9 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
         blocks = max(blocks, (open_blocks + _BEYOND) * (1 + 1 / spare), uneven)
     grains = [size // _GRAINS for size in (flash.log_blocks, flash.map_cache // flash.page_size) if size]
     parts = min(int(whole / (larger * blocks)), most_parts(preset), *grains)
+    if flash.slc_cache:  # a plane's share of it is whole blocks
+        cache = flash.slc_cache / (flash.pools * flash.slc_pages * flash.unit_size)
+        parts = max(range(1, parts + 1), key=lambda each: (math.ceil(cache / each) * each <= _CACHE_GRAIN * cache, each), default=1)
     if parts <= 1:
         return preset
     part = part_of(preset, parts)
