@@ -216,14 +216,10 @@ def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
         changes = _disk(disk, scale) | (_disk_pages(disk, scale) if page else _disk_commands(disk, scale))
         return replace(preset, parameters=replace(disk, **changes))
     assert preset.flash is not None
-    _refuse_zones(preset, "miniature")
+    if preset.flash.zone_size:
+        raise RefusedError(f"miniature: {preset.name} is zoned, and its erase blocks, which make its zones, cannot be shorter")
     changes = _flash(preset.flash, scale) | (_flash_pages(preset.flash, scale, page) if page else _flash_commands(preset.flash, scale))
     return replace(preset, parameters=replace(preset.flash, **changes))
-
-
-def _refuse_zones(preset: Preset, what: str) -> None:
-    if preset.flash is not None and preset.flash.zone_size:
-        raise RefusedError(f"{what}: {preset.name} is zoned, and its erase blocks, which make its zones, cannot be shorter")
 
 
 def _whole(size: float, unit: int) -> int:

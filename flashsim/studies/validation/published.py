@@ -93,7 +93,7 @@ def filling(name: str, scale: float, seed: int, changes: Mapping[str, Any] | Non
 def _cliff(claim: Claim, drive: str, column: str, result: Mapping[str, list[float]]) -> float:
     """A level, GB/s, between published cliffs; a cliff, GB, where the time of writes bends most between its neighbours; or the mean.
 
-    A cliff is one only if the rates before it and behind it lie on two sides of the mean of its published levels.
+    A cliff is at 0 unless the rates before it and behind it lie on two sides of the mean of its published levels.
     """
     published = list(zip(_columns(claim, drive), claim.published[drive], strict=True))
     levels, cliffs = ([value for name, value in published if word in name] for word in ("level", "cliff"))
@@ -107,7 +107,7 @@ def _cliff(claim: Claim, drive: str, column: str, result: Mapping[str, list[floa
         times = np.cumsum(1 / own)
         place = int(np.argmax(times[-1] / len(own) * np.arange(1, len(own) + 1) - times)) + 1
         apart = len(own) > place and _mean(own[:place]) > math.sqrt(levels[at] * levels[at + 1]) > _mean(own[place:])
-        return ends[at] + place * size if apart else math.nan
+        return ends[at] + place * size if apart else 0.0
     return _mean(rates[math.ceil(ends[at] / size) + 2 : int(ends[at + 1] / size) - 2])
 
 
