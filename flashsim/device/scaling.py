@@ -147,12 +147,7 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
     A plane has blocks enough for the open ones, for what planes differ by while one of them collects, and for counts of valid units that
     vary as their square root.  A collection frees pages that the host's writes then use up, so that on average half of what a victim gains
     is free beyond the reserve: of few blocks that is a larger share, and the part holds as much less.  Without this, a part of a drive with
-    14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.
-
-    Parameters
-    ----------
-    larger
-        Multiplies the blocks of a plane.
+    14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.  `larger` multiplies its blocks.
     """
     from flashsim.ssd.ftl.base import checked
 

@@ -56,7 +56,7 @@ def steady(name: str, scale: float, seed: int, used: float = math.inf) -> dict[s
     assert whole.flash is not None
     capacity = int(min(whole.capacity, used * GIB)) // whole.flash.unit_size * whole.flash.unit_size
     device, flash, amplification = _device(replace(whole, parameters=replace(whole.flash, capacity=capacity)), "steady", scale, seed)
-    count = _count(flash.usable_pages / amplification, scale, 2 * flash.buffer_pages)
+    count = _count(flash.usable_pages / amplification, scale, max(2 * flash.buffer_pages, flash.pools * flash.slots_per_block))
     _write(device, flash, count // 2, seed)
     before = device.statistics()
     ends = np.sort(_write(device, flash, count, seed + 1)["completed"])
