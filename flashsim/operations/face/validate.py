@@ -76,11 +76,12 @@ class LoadOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         """A table of all rows, simulated and measured, and one of the errors of each drive and of its null model."""
-        rows, errors = self.summary(), self.errors()
+        rows, errors = self.summary(), self.errors().rename(columns={"factor": "preset", "null_factor": "null"})
+        rows["background"] = rows["background_per_s"].map("{:,.0f}".format)
         rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
-        medians = errors.groupby("measure", sort=False)[["factor", "null_factor"]].median().reset_index().assign(drive="median of drives")
+        medians = errors.groupby("measure", sort=False)[["preset", "null"]].median().reset_index().assign(drive="median of drives")
         factors = pd.concat([errors, medians]).melt(["drive", "measure"], var_name="of", value_name="shown")
-        yield from (Explanation(self.title), "", self._table(rows, "background_per_s", "rows"), "")
+        yield from (Explanation(self.title), "", self._table(rows, "background", "rows"), "")
         yield from (self._table(factors, "of", "errors"), "")
         yield Explanation(
             f"Rows: simulated / measured, percentiles in us, simulated of {self.samples:,} reads and as many writes of the probe at least. "

@@ -177,7 +177,8 @@ class UnderLoad:
 
     def drives(self) -> list[dict[str, Any]]:
         """A row a drive and measure: the error as a factor, and the null model's."""
-        frame, keys, sides = pd.DataFrame(self.cells), ["drive", "measure"], {"factor": "simulated", "null_factor": "null"}
+        frame: Any = pd.DataFrame(self.cells)
+        keys, sides = ["drive", "measure"], {"factor": "simulated", "null_factor": "null"}
         errors = frame[keys].assign(**{name: np.log(frame[side] / frame["measured"]).abs() for name, side in sides.items()})
         rows: Any = np.exp(errors.groupby(keys, sort=False).mean()).reset_index().to_dict("records")
         return list(rows)
@@ -213,15 +214,9 @@ def validate(path: Path, named: Mapping[str, str], settings: Settings, progress:
     shares, jobs = -(-settings.jobs // len(found)), []
     for number, row in enumerate(rows):
         preset, load = found[row.drive], {name: row.values[name] for name in _LOAD}
-        group = f"{preset}, {load['used_gib']:g} GiB, {number % shares}"
-        arguments: dict[str, Any] = {
-            "preset": preset,
-            "load": load,
-            "scale": settings.scale,
-            "seed": settings.seed,
-            "stamps": kept.stamps([preset]),
-        }
-        job = Job.of(play, f"{row.drive} at {load['background_per_s']:,.0f}", group, **arguments)
+        label, group = f"{row.drive} at {load['background_per_s']:,.0f}", f"{preset}, {load['used_gib']:g} GiB, {number % shares}"
+        how: dict[str, Any] = {"scale": settings.scale, "seed": settings.seed}
+        job = Job.of(play, label, group, preset=preset, load=load, stamps=kept.stamps([preset]), **how)
         jobs.append(replace(job, weight=load["background_per_s"]))
     layers = {flash.ftl for preset in found.values() if (flash := presets.load(preset).flash)}
     results = make(jobs, settings, progress, sorted(layers), kinds=("ssd",), more=parts_of(["flashsim.execution.scheduled_threads"]))

@@ -121,13 +121,13 @@ def test_a_thread_far_behind_forgets_its_schedule() -> None:
     """A slot that is free after three seconds takes what was missed first; one after ten, with more than five missed, what is due then."""
     load = ScheduledThreads(0, 1000)
     tables, outbox, gap = load.tables(1000), np.zeros((100, 6), np.int64), SECONDS // 1000
-    state, following = StateTable(scheduled_threads._STATE).crossing((tables,)), lambda: tables.threads[-1, scheduled_threads._NEXT]
+    state, probe = StateTable(scheduled_threads._STATE).crossing((tables,)), tables.threads[-1]
     first, act = 6 * SLOTS, cast(Any, scheduled_threads.act)
-    assert act(state, outbox, SECONDS, -1, 0) == NEVER and following() == (SLOTS + 1) * gap
+    assert act(state, outbox, SECONDS, -1, 0) == NEVER and probe[scheduled_threads._NEXT] == (SLOTS + 1) * gap
     act(state, outbox, 3 * SECONDS, 0, first)
-    assert following() == (SLOTS + 2) * gap
+    assert probe[scheduled_threads._NEXT] == (SLOTS + 2) * gap
     act(state, outbox, 10 * SECONDS, 0, first)
-    assert following() == 10 * SECONDS + gap and outbox[0, 0] == SLOTS + 2
+    assert probe[scheduled_threads._NEXT] == 10 * SECONDS + gap and outbox[0, 0] == SLOTS + 2
 
 
 def test_latencies_are_cut_where_the_histogram_ends() -> None:
