@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.model import DeviceModel, PowerCut
+from flashsim.core.model import CompiledModel, DeviceModel, PowerCut
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.spans import SPAN, Spans, SpanSource
@@ -87,6 +87,11 @@ class Device:
     def next_event(self) -> int:
         """Time of the next event, ns, if nothing more is submitted; NEVER if there is none.  No request completes before."""
         return self._model.next_event
+
+    @property
+    def compiled(self) -> CompiledModel:
+        """The engine of a single drive, which a compiled loop can drive beside others."""
+        return cast(CompiledModel, self._model)
 
     def submit(self, requests: Requests, at: int | Integers | None = None) -> Integers:
         """Take requests that arrive at `at` (ns; now, if not given); return their ids, shape (n,)."""

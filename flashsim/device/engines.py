@@ -74,7 +74,7 @@ def all_parts() -> dict[str, list[Part]]:
         "disk": parts("hdd", CHOOSE),
         "station": parts("station"),
         "array": parts("striped"),
-        "compiled loop": parts_of(["flashsim.execution.closed_clients", "flashsim.execution.pooled.run"]),
+        "compiled loop": parts_of([f"flashsim.execution.{name}" for name in ("closed_clients", "pooled.run", "scheduled_threads")]),
     }
 
 

@@ -41,15 +41,15 @@ _NOW, _ACTS, _COMPLETED, _LOGGED, _SENT, _REASON = range(6)
 # Why the loop stopped; an engine's own reasons are negative.
 _DONE, _NO_ROOM, _REFUSED, _OVERFLOW, _PAUSED = range(5)
 # Columns of the outbox, below its first row, of which the first entry is their number and the second whether the host side wants a pause.
-_TO, _OPERATION, _OFFSET, _LENGTH, _TAG = range(5)
+_TO, _OPERATION, _OFFSET, _LENGTH, _TAG, _QUEUE = range(6)
 
 _loop_at, _act_at = function_at(types.FunctionType(ADVANCE)), function_at(types.FunctionType(ACT))
 _host_of = state_of(types.Tuple((HOST_TABLES,)))  # with which every engine's state begins
 
 
 @inlined_kernel
-def issue(outbox: Integers, device: int, operation: int, offset: int, length: int, tag: int) -> None:
-    """Issue a request of at most the loop's longest command; of a striped device one that lies within one stripe."""
+def issue(outbox: Integers, device: int, operation: int, offset: int, length: int, tag: int, queue: int = 0) -> None:
+    """Issue a request of at most the loop's longest command to a queue of a device; of a striped one a request within one stripe."""
     row = outbox[0, 0] + 1
     outbox[0, 0] = row
     if row < outbox.shape[0]:
@@ -58,6 +58,7 @@ def issue(outbox: Integers, device: int, operation: int, offset: int, length: in
         outbox[row, _OFFSET] = offset
         outbox[row, _LENGTH] = length
         outbox[row, _TAG] = tag
+        outbox[row, _QUEUE] = queue
 
 
 @inlined_kernel
@@ -99,7 +100,7 @@ def _send(engines: Integers, devices: Integers, clock: Integers, outbox: Integer
         if engines[engine, _ROOM] == 0:
             clock[_REASON] = engine
             return _NO_ROOM
-        row = add_request(host, clock[_NOW], 0, request[_TAG], 0)
+        row = add_request(host, clock[_NOW], 0, request[_TAG], request[_QUEUE])
         flags = devices[device, _WRITE_FLAGS] if request[_OPERATION] == WRITE else 0
         add_command(host, row, request[_OPERATION], flags, offset, request[_LENGTH])
         expect(host, row)
@@ -243,7 +244,7 @@ class CompiledLoop:
         self._clock = np.zeros(6, np.int64)
         self._clock[_NOW] = max(engine.now for engine in self._engines)
         self._clock[_ACTS] = side.first
-        self._outbox = np.zeros((side.most + 1, 5), np.int64)
+        self._outbox = np.zeros((side.most + 1, 6), np.int64)
         self._log = np.zeros((log, 3), np.int64)
         for number, drive in enumerate(self._engines):
             self._rows[number, _DUE] = drive.next_event

@@ -124,6 +124,7 @@ def precondition(state: DriveState, how: Precondition, outstanding: int = 0, pro
         _age(state, how.erases, how)
     if how.occupancy is not None:
         lay_out(state, how.occupancy, generator(how.seed, "steady state"))
+        _stagger(state, generator(how.seed, "staggered dies"))
         return _confirm(state, how, progress) if how.longest else Preconditioned(how.fill, 0, math.nan)
     recover(state)
     pages = _pages_to_fill(state.parameters.logical_pages, how)
@@ -256,6 +257,25 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
         draws = random.random(closed.shape[1] * per_block, np.float32)
         _write_blocks(closed[pool], counts[pool], first_ids[pool], invalid_id, owners, draws, per_block, state.pages, state.spare)
     recover(state)
+
+
+def _stagger(state: DriveState, random: np.random.Generator) -> None:
+    """Let each die overwrite a drawn number of its own pages: laid out, all would collect at the same times, and after long use do not.
+
+    This needs writes that go to the die with the least to do: others cannot be given a die.
+    """
+    parameters = state.parameters
+    if parameters.allocation != "dynamic" or parameters.gc_pool != "die":
+        return
+    size = parameters.planes_per_die * parameters.slots_per_block
+    for die in range(parameters.dies):
+        places = random.integers(0, parameters.blocks_per_plane * size, random.integers(0, size)) + die * parameters.blocks_per_plane * size
+        pages = state.pages.owner[places]
+        pages = pages[pages > 0] - 1
+        state.pools.queued = 1
+        state.pools.queued[die] = 0
+        state.write_pages(pages[: len(pages) // parameters.group * parameters.group])
+    state.pools.queued = 0
 
 
 def check_occupancy(occupancy: Occupancy, per_block: int, mean: float) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError
 from flashsim.operations import fields
-from flashsim.operations.fields import Field, Flag, Number
+from flashsim.operations.fields import Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
@@ -19,8 +21,10 @@ from flashsim.studies.presentation.tables import Table
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.validation import published
+from flashsim.studies.validation import under_load as load_study
 
 _CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
+_DEVICE = "The preset of a drive of the file; by default the one all of whose words are in the drive's name. May be repeated."
 _claims = fields.each(fields.choice(*_CLAIMS))
 #: Columns of the table, and those that only experiments fill.
 _COLUMNS = ("claim", "drive", "at", "published", "simulated", "difference", "null", "inside", "rests on")
@@ -63,33 +67,111 @@ class PublishedOutcome(Outcome):
         return published_beside_ours(panels, "", "", share=False)
 
 
+class LoadOutcome(Outcome):
+    """Drives under load beside what was measured on them, and how far each measure is off."""
+
+    def printout(self) -> Iterator[Part]:
+        """A table of all rows, simulated and measured, and one of the errors of each drive beside those of its null model."""
+        yield from (Explanation(self.title), "", self._table("rows", self._rows()), "")
+        yield from (self._table("errors, and their null models'", self._errors()), "")
+        samples = max(1, round(load_study.SAMPLES * self.scale))
+        yield Explanation(
+            f"Rows: simulated / measured, percentiles in us; the simulated ones are of {samples:,} reads and as many writes of the probe. "
+            "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
+            "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
+        )
+
+    def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
+        super().__init__(result)
+        self.scale = scale
+
+    @staticmethod
+    def _table(title: str, rows: Mapping[tuple[str, Any], Mapping[str, str]]) -> Table:
+        columns = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
+        header = ["drive", "background" if title == "rows" else "of", *columns]
+        return Table(header, [[*key, *(entries[name] for name in load_study.MEASURES)] for key, entries in rows.items()], title)
+
+    def _rows(self) -> dict[tuple[str, Any], dict[str, str]]:
+        rows: dict[tuple[str, Any], dict[str, str]] = {}
+        for cell in self.result.cells:
+            key = (cell["drive"], f"{cell['background_per_s']:,.0f}")
+            rows.setdefault(key, {})[cell["measure"]] = f"{cell['simulated']:,.0f} / {cell['measured']:,.0f}"
+        return rows
+
+    def _errors(self) -> dict[tuple[str, Any], dict[str, str]]:
+        errors: dict[tuple[str, Any], dict[str, str]] = {}
+        for row in self.result.drives():
+            errors.setdefault((row["drive"], "preset"), {})[row["measure"]] = f"{row['factor']:.2f}"
+            errors.setdefault((row["drive"], "null"), {})[row["measure"]] = f"{row['null_factor']:.2f}"
+        for place, of in enumerate(("preset", "null")):
+            errors["median of drives", of] = {measure: f"{factors[place]:.2f}" for measure, factors in self.result.medians().items()}
+        return errors
+
+    def errors(self) -> pd.DataFrame:
+        """A row a drive and measure: the error as a factor, and the null model's."""
+        return pd.DataFrame(self.result.drives())
+
+    def _draw(self) -> Figure:
+        panels = {}
+        for measure in load_study.MEASURES:
+            cells = [cell for cell in self.result.cells if cell["measure"] == measure]
+            names = [f"{cell['drive']} at {cell['background_per_s']:,.0f}" for cell in cells]
+            panels[measure] = Beside(names, *([float(cell[side]) for cell in cells] for side in ("measured", "simulated")), 0.1)
+        return published_beside_ours(panels, "", "", share=False)
+
+
+def _pair(value: Any, parameter: str) -> tuple[str, str]:
+    drive, _, preset = fields.text(value, parameter).partition("=")
+    if not drive or not preset:
+        raise InvalidParameterError(parameter, repr(value), "NAME=PRESET is needed, a drive of the file and its preset")
+    return drive, preset
+
+
 @operation
 def validate(
     *,
+    under_load: Annotated[
+        str | None, Name("Measurements of drives under load (CSV), each row of which is played and judged.", "FILE.csv", reads=True)
+    ] = None,
+    device: Annotated[
+        Any,
+        Field(_DEVICE, "NAME=PRESET", fields.each(_pair), several=True, needs="under_load"),
+    ] = None,
     claim: Annotated[Any, Field(f"One of {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
     scale: Annotated[
-        float, Number("Size of the simulated parts of drives; 1: 1.5 million units, 6 GB, and below it nothing is judged.", "F")
+        float, Number("Below 1 runs are shorter, and nothing is judged; above 1 the simulated parts of drives are larger.", "F")
     ] = 1.0,
     experiments: Annotated[bool, Flag("Also make the runs that show why a claim differs.")] = False,
     jobs: fields.Jobs = None,
     seed: fields.Seed = 0,
     fresh: fields.Fresh = False,
-) -> PublishedOutcome:
+) -> PublishedOutcome | LoadOutcome:
     """Run published workloads on presets of flash drives, and judge how near they come: fitted and predicted numbers apart.
 
     Random writes of 4 KiB on full drives, first and in steady state; write amplification by what is in use; the 99.9th percentile of
     latencies. Simulated are parts of drives. Results are kept, so that an interrupted run goes on where it stopped.
 
+    --under-load plays the rows of a file instead: columns ``drive``, ``used_gib``, ``background_per_s`` and ``probe_per_s`` say what six
+    threads and a probe ask for, by the rules of SSD-iq's generator; ``achieved_per_s`` and ``read_p50_us``, ``read_p99_us``,
+    ``read_p99.9_us`` and the same of writes what was measured. Errors of each drive come beside those of the best constant.
+
     Examples::
 
         flashsim validate ssd --claim first --scale 0.1
         flashsim validate ssd --json ssd.json
+        flashsim validate ssd --under-load measured.csv --device "My drive=micron-7450-pro-960gb" --json load.json
 
     Examples
     --------
     >>> import flashsim as fs
     >>> result = fs.validate(claim="amplification")  # doctest: +SKIP
     """
+    if not published.LEAST_SCALE <= scale <= 100:
+        raise InvalidParameterError("scale", scale, f"it must be at least {published.LEAST_SCALE} and at most 100")
+    if under_load is not None:
+        fields.refuse({"--claim": claim, "--experiments": experiments}, "the rows of --under-load are judged, and no claims")
     settings = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh)
     with activity("runs") as progress:
+        if under_load is not None:
+            return LoadOutcome(load_study.validate(Path(under_load), dict(device or ()), settings, progress), scale)
         return PublishedOutcome(published.validate(claim or _CLAIMS, settings, progress, experiments=experiments))

@@ -1,4 +1,4 @@
-"""Runs of a flash drive, or of a slice of a large one, under the loads that its figures are of."""
+"""Runs of a flash drive, or of a part of a large one, under the loads that its figures are of."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from flashsim.core.rng import generator
 from flashsim.core.units import KIB, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.device.scaling import PLANES, slice_of
+from flashsim.device.scaling import part_in_use
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.studies.calibration.cells import Floats
 from flashsim.studies.calibration.drive_figures import PERCENTILES, DriveFigure, DriveLoad
 from flashsim.studies.replaying.preconditioning import parse_state
 
-#: Mapping units of a drive that is simulated as a whole at most, and about so many of the slice of a larger one.
-_WHOLE, _SLICE = 1 << 17, 300_000
+#: Mapping units of a drive that is simulated as a whole at most.
+_WHOLE = 1 << 17
 #: Bytes that reads and sequential writes go to at most, and bytes of the requests of a load: no run of long requests takes seconds.
 _AREA, _BYTES = 1 << 28, 1 << 28
 #: Requests of a load at least, and at least so many times its depth; longer ones than this are as many fewer.
@@ -57,11 +57,11 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
     flash, first = preset.flash, loads[0]
     assert flash is not None
     capacity = int(flash.capacity * first.used) // flash.unit_size * flash.unit_size
-    part, times = replace(preset, parameters=replace(flash, capacity=capacity)), 1
+    part = replace(preset, parameters=replace(flash, capacity=capacity))
     if flash.logical_pages > _WHOLE:
-        if first.state != "steady":  # no garbage is collected: a slice of a drive with more spare flash is smaller, and as fast
+        if first.state != "steady":  # no garbage is collected: a part of a drive with more spare flash is smaller, and as fast
             part = replace(preset, parameters=replace(flash, capacity=capacity // 2 // flash.unit_size * flash.unit_size))
-        part, times = slice_of(part, _SLICE, *((PLANES,) if first.state == "steady" else (flash.pools, 1)))
+        part = part_in_use(part)
     assert part.flash is not None
     flash, device, random = part.flash, Device(part), generator(seed, "figures", str(first))
     if first.state == "steady":
@@ -73,12 +73,10 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
         # where reads do not go, nothing needs to be held, but for the rest of a group, and but for a map on flash, which tells of all
         fewest = _AREA + flash.group * flash.unit_size if first.operation == READ and not flash.map_cache else device.capacity
         device.load(0, min(device.capacity, fewest))
-    return {load: _results(device, flash, load, times, random, requests) for load in loads}
+    return {load: _results(device, flash, load, random, requests) for load in loads}
 
 
-def _results(
-    device: Device, flash: SsdParameters, load: DriveLoad, times: int, random: np.random.Generator, requests: int
-) -> dict[str, float]:
+def _results(device: Device, flash: SsdParameters, load: DriveLoad, random: np.random.Generator, requests: int) -> dict[str, float]:
     count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
     if load.operation == WRITE and load.state == "steady":
         count = max(count, flash.usable_pages, _STEADY * requests)
@@ -87,26 +85,26 @@ def _results(
         buffered = 8 * flash.whole_page_buffer // load.size
         count = max(_DEPTHS, min(max(count, buffered), free * flash.unit_size // max(load.size, flash.unit_size) // 2))
     before = device.statistics()
-    completions = _serve(device, load, count, max(1, load.depth // times), times, random)
+    completions = _serve(device, load, count, random)
     after = device.statistics()
     growth = {name: after[name] - before[name] for name in ("flash_programs", "host_writes", "buffer_overwrites")}
     latencies, ends = response_times(completions)[count // 4 :], np.sort(completions["completed"])
     first, last = count // 4, 3 * count // 4
-    rate = times * (last - first) * SECONDS / max(1, int(ends[last] - ends[first]))
+    rate = (last - first) * SECONDS / max(1, int(ends[last] - ends[first]))
     results = {"iops": float(rate), "bandwidth": float(rate * load.size), "mean": float(latencies.mean())}
     results |= dict(zip(PERCENTILES, np.percentile(latencies, list(PERCENTILES.values())).tolist(), strict=True))
     written = growth["host_writes"] - growth["buffer_overwrites"]
     return results | {"write_amplification": float(growth["flash_programs"] / written) if written else np.nan}
 
 
-def _serve(device: Device, load: DriveLoad, count: int, depth: int, times: int, random: np.random.Generator) -> Completions:
+def _serve(device: Device, load: DriveLoad, count: int, random: np.random.Generator) -> Completions:
     """Serve requests of a load: so many strands of one after the other, or at drawn times."""
     most = device.capacity if load.state == "steady" and load.operation == WRITE else _AREA
     area = max(1, min(device.capacity, most) // load.size)
     places = random.integers(0, area, count) if load.random else np.arange(count) % area
     requests: Requests = make_requests(load.operation, places * load.size, load.size)
     if load.rate:
-        gaps = random.exponential(times * SECONDS / load.rate, count)
+        gaps = random.exponential(SECONDS / load.rate, count)
         return device.serve(requests, device.now + np.cumsum(gaps).astype(np.int64), settle=False)
-    requests["dependency"] = np.maximum(np.arange(count) - depth, -1)
+    requests["dependency"] = np.maximum(np.arange(count) - load.depth, -1)
     return device.serve(requests, settle=False)

@@ -1,7 +1,6 @@
 """Presets of flash drives under workloads that others published measurements of, and verdicts on how near they come.
 
-Simulated is a part of a drive: some of its channels with all their chips, and of every plane fewer and shorter blocks.  As large a share of
-its flash is beyond what the host addresses, and all its channels together have the drive's rates.
+Simulated is a part of a drive (`flashsim.device.scaling.part_in_use`): all of its channels and dies, and of every plane fewer blocks.
 """
 
 import math
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import WRITE, Completions, Integers, make_requests
 from flashsim.core.rng import generator
@@ -24,84 +22,70 @@ from flashsim.core.units import GB, GIB, KIB, MICROSECONDS, MILLISECONDS, SECOND
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.device.scaling import slice_of
-from flashsim.ssd.precondition import Preconditioned
+from flashsim.device.scaling import part_in_use
+from flashsim.ssd.parameters import SsdParameters
 from flashsim.studies.judging.cells import number
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter
 from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs.jobs import Job, Results, Settings, make
 
-#: Mapping units of a simulated part at scale 1.
-UNITS = 1_500_000
-#: The scale that limits are for: at a tenth, steady states are an eighth too slow.  The least that says anything.
+#: The scale that limits are for, and the least that says anything: below it runs are shorter, above it parts are larger.
 JUDGED, LEAST_SCALE = 1, 0.01
-#: Least requests of which a percentile is taken.
-_LEAST_TAIL = 20_000
-#: Blocks of a plane, bytes of a write and windows of a drive that is filled; words of its columns.
-_CACHE_BLOCKS, _COMMAND, _WINDOWS = 160, 128 * KIB, 1000
+#: Requests of which a percentile is taken, at scale 1 and at least.
+_TAIL, _LEAST_TAIL = 375_000, 20_000
+#: Bytes of a write and windows of a drive that is filled; words of its columns.
+_COMMAND, _WINDOWS = 128 * KIB, 1000
 _ORDINALS, _MEAN = ("first", "second", "third"), "mean"
 _CLAIMS = Path(__file__).with_name("published.toml")
 
 
-def first(name: str, units: int, seed: int) -> dict[str, float]:
-    """Random writes on a part that was filled in order, while free blocks last: thousands a second of the whole, over the last half."""
-    whole = presets.load(name)
-    assert whole.flash is not None
-    preset, times = slice_of(whole, units, whole.flash.pools, 1)
-    flash = preset.flash
-    assert flash is not None
-    device, _ = _device(preset, "sequential", seed)
-    count = max((flash.usable_pages - flash.logical_pages) // 2, 2 * flash.buffer_pages)
-    ends = np.sort(_write(device, count, seed)["completed"])[count // 2 :]
-    return {"kIOPS": float(times * (len(ends) - 1) * MILLISECONDS / (ends[-1] - ends[0]))}
+def first(name: str, scale: float, seed: int) -> dict[str, float]:
+    """Random writes on a part that was filled in order, while free blocks last: thousands a second, over the last half."""
+    device, flash, _ = _device(presets.load(name), "sequential", scale, seed)
+    count = _count((flash.usable_pages - flash.logical_pages) // 2, scale, 2 * flash.buffer_pages)
+    ends = np.sort(_write(device, flash, count, seed)["completed"])[count // 2 :]
+    return {"kIOPS": float((len(ends) - 1) * MILLISECONDS / (ends[-1] - ends[0]))}
 
 
-def steady(name: str, units: int, seed: int, used: float = math.inf) -> dict[str, float]:
-    """Random writes on a part in steady state, `used` GiB of the drive: thousands a second of the whole, and write amplification.
+def steady(name: str, scale: float, seed: int, used: float = math.inf) -> dict[str, float]:
+    """Random writes on a part in steady state, `used` GiB of the drive: thousands a second, and write amplification.
 
     They program all flash pages once, after half as many that are not counted: counts of valid pages go up and down about so long.
     """
     whole = presets.load(name)
     assert whole.flash is not None
     capacity = int(min(whole.capacity, used * GIB)) // whole.flash.unit_size * whole.flash.unit_size
-    preset, times = slice_of(replace(whole, parameters=replace(whole.flash, capacity=capacity)), units)
-    flash = preset.flash
-    assert flash is not None
-    device, reached = _device(preset, "steady", seed)
-    count = max(int(flash.usable_pages / reached.write_amplification), 2 * flash.buffer_pages)
-    _write(device, count // 2, seed)
+    device, flash, amplification = _device(replace(whole, parameters=replace(whole.flash, capacity=capacity)), "steady", scale, seed)
+    count = _count(flash.usable_pages / amplification, scale, 2 * flash.buffer_pages)
+    _write(device, flash, count // 2, seed)
     before, begin = device.statistics(), device.now
-    _write(device, count, seed + 1)
+    _write(device, flash, count, seed + 1)
     programs, writes, again = (device.statistics()[each] - before[each] for each in ("flash_programs", "host_writes", "buffer_overwrites"))
-    kiops = times * count * MILLISECONDS / (device.now - begin)
-    return {"kIOPS": kiops, "amplification": float(programs / (writes - again))}
+    return {"kIOPS": count * MILLISECONDS / (device.now - begin), "amplification": float(programs / (writes - again))}
 
 
-def tail(name: str, units: int, seed: int, rate: float, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
+def tail(name: str, scale: float, seed: int, rate: float, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
     """Random writes at a mean rate, as a Poisson process, on a part in steady state: percentiles of the last half's latencies, us.
 
     `changes` are parameters of the drive that are others.
     """
-    whole = presets.load(name)
-    preset, times = slice_of(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units)
-    device, _ = _device(preset, "steady", seed)
-    count = max(units // 4, _LEAST_TAIL)
-    gaps = generator(seed, "arrivals").exponential(times * SECONDS / rate, 2 * count)
+    device, flash, _ = _device(_changed(name, changes), "steady", scale, seed)
+    count = _count(_TAIL * max(1, scale), scale, _LEAST_TAIL)
+    gaps = generator(seed, "arrivals").exponential(SECONDS / rate, 2 * count)
     arrivals = device.now + np.cumsum(gaps).astype(np.int64)
-    completions = _write(device, 2 * count, seed, arrivals)
+    completions = _write(device, flash, 2 * count, seed, arrivals)
     latencies = (completions["completed"] - arrivals)[count:] / MICROSECONDS
     return {f"p{share:g}": float(np.percentile(latencies, share)) for share in (50, 99, 99.9, 100)}
 
 
-def filling(name: str, units: int, seed: int, changes: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
-    """Writes in order from the first byte of an empty part to its last: GB/s of the whole in each of equal windows, and its GB."""
-    whole = presets.load(name)
-    preset, times = slice_of(replace(whole, parameters=replace(whole.parameters, **(changes or {}))), units, blocks=_CACHE_BLOCKS)
-    device, _ = _device(preset, "empty", seed)
+def filling(name: str, scale: float, seed: int, changes: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
+    """Writes in order from the first byte of an empty part to its last: GB/s in each of equal windows, and the GB of the whole."""
+    whole = _changed(name, changes)
+    device, *_ = _device(whole, "empty", scale, seed)
     count = device.capacity // _COMMAND
     ends = np.sort(device.serve(make_requests(WRITE, np.arange(count) * _COMMAND, _COMMAND), settle=False)["completed"])
     edges = np.linspace(0, count - 1, _WINDOWS + 1).astype(np.int64)
-    rates = times * _COMMAND * np.diff(edges) / np.diff(ends[edges])
+    rates = _COMMAND * np.diff(edges) / np.diff(ends[edges])
     return {"GB/s": [round(float(rate), 4) for rate in rates], "GB": [whole.capacity / GB]}
 
 
@@ -126,14 +110,25 @@ def _mean(rates: npt.NDArray[np.float64]) -> float:
     return float(len(rates) / np.sum(1 / rates))
 
 
-def _device(preset: Preset, state: str, seed: int) -> tuple[Device, Preconditioned]:
-    device = Device(preset)
-    return device, device.precondition(parse_state(state, preset, seed))
+def _changed(name: str, changes: Mapping[str, Any] | None) -> Preset:
+    whole = presets.load(name)
+    return replace(whole, parameters=replace(whole.parameters, **(changes or {})))
 
 
-def _write(device: Device, count: int, seed: int, at: Integers | None = None) -> Completions:
-    flash = device.preset.flash
-    assert flash is not None
+def _count(requests: float, scale: float, least: int) -> int:
+    return max(int(requests * min(1, scale)), least)
+
+
+def _device(whole: Preset, state: str, scale: float, seed: int) -> tuple[Device, SsdParameters, float]:
+    """A part of a drive in a state, its parameters, and its write amplification in steady state, which short runs do not confirm."""
+    part = part_in_use(whole, max(1, scale))
+    assert part.flash is not None
+    device, how = Device(part), parse_state(state, part, seed)
+    reached = device.precondition(replace(how, longest=0) if how.occupancy is not None and scale < JUDGED else how)
+    return device, part.flash, reached.write_amplification if reached.steady else 1.0
+
+
+def _write(device: Device, flash: SsdParameters, count: int, seed: int, at: Integers | None = None) -> Completions:
     units = generator(seed, "writes").integers(0, flash.capacity // flash.unit_size, count)
     return device.serve(make_requests(WRITE, units * flash.unit_size, flash.unit_size), at, settle=False)
 
@@ -234,7 +229,7 @@ def _columns(claim: Claim, drive: str) -> list[Any]:
 
 def _job(claim: Claim, drive: str, column: Any, settings: Settings, changes: Mapping[str, Any]) -> Job:
     run, _, argument = _RUNS[claim.values["run"]]
-    arguments: dict[str, Any] = {"name": drive, "units": round(UNITS * settings.scale), "seed": settings.seed}
+    arguments: dict[str, Any] = {"name": drive, "scale": settings.scale, "seed": settings.seed}
     arguments |= ({argument: column} if argument else {}) | ({"changes": dict(changes)} if changes else {})
     return Job.of(run, f"{claim.id} of {_name(drive, column if argument else '')}", **arguments)
 
@@ -274,8 +269,6 @@ def validate(ids: Sequence[str], settings: Settings, progress: Progress | None =
 
     Runs that show the cause of a difference are made if asked for: cells of variants, which decide nothing.
     """
-    if not LEAST_SCALE <= settings.scale <= 100:
-        raise InvalidParameterError("scale", settings.scale, f"it must be at least {LEAST_SCALE} and at most 100")
     chosen = [claim for claim in claims() if claim.id in ids]
     jobs = [job for claim in chosen for *_, job in _setups(claim, settings, experiments)]
     results = make(jobs, settings, progress, ("page",), kinds=("ssd",))

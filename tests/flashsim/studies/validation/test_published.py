@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from flashsim.core.units import KIB
+from flashsim.core.units import GB, KIB
 from flashsim.device import presets
-from flashsim.device.scaling import slice_of
+from flashsim.device.scaling import part_in_use
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Results, Settings
 from flashsim.studies.validation import published
 from models.write_amplification import fifo
 from tests.flashsim.conftest import Run
-
-DRIVES = sorted({drive for claim in published.claims() for drive in claim.published})
-
-
-@pytest.mark.parametrize("drive", DRIVES)
-@pytest.mark.parametrize("units", [published.UNITS // 10, published.UNITS])
-def test_a_part_has_the_flash_beyond_its_capacity_that_the_whole_has(drive: str, units: int) -> None:
-    whole = presets.load(drive)
-    part, times = slice_of(whole, units)
-    assert part.flash and whole.flash
-    assert part.flash.effective_overprovisioning == pytest.approx(whole.flash.effective_overprovisioning, abs=0.001)
-    assert part.flash.pools * times == whole.flash.pools and part.flash.write_buffer * times == whole.flash.write_buffer
-    assert 0.95 * units < part.flash.logical_pages < 2.5 * units
+from tests.flashsim.device.test_parts import few_dies
 
 
 def test_every_published_number_is_once_fitted_or_predicted() -> None:
@@ -52,15 +39,15 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
     assert not any(cell.calibrates for cell in tail.cells[6:])
 
 
-def test_write_amplification_of_a_part_is_between_two_theories() -> None:
+def test_write_amplification_of_a_part_is_between_two_theories(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy takes long blocks in the order of their writing; pages left half empty, and a block of moved data, are lost to it."""
-    whole = presets.load("micron-7450-max-800gb")
-    assert whole.flash
-    part, _ = slice_of(replace(whole, parameters=replace(whole.flash, capacity=745 << 30)), published.UNITS // 10)
-    assert part.flash
-    alpha, blocks = 1 + part.flash.effective_overprovisioning, part.flash.good_blocks - part.flash.gc_reserve
-    lost = (1 - 1 / blocks) * (1 - part.flash.group / 2 / part.flash.slots_per_block)
-    measured = published.steady("micron-7450-max-800gb", published.UNITS // 10, 0, 745)["amplification"]
+    whole = few_dies("micron-7450-max-800gb", 8, 100, 264, write_buffer=4 << 20)
+    part = part_in_use(whole).flash
+    assert part and whole.flash
+    alpha, blocks = 1 + whole.flash.effective_overprovisioning, part.good_blocks - part.gc_reserve
+    lost = (1 - 1 / blocks) * (1 - part.group / 2 / part.slots_per_block)
+    monkeypatch.setattr(presets, "load", lambda name: whole)
+    measured = published.steady("few", 1, 0)["amplification"]
     assert fifo(alpha) < measured < fifo(alpha * lost)
 
 
@@ -94,12 +81,17 @@ def test_the_command_judges_what_it_simulates_at_scale_1(here: Path, flashsim: R
     assert [(claim["id"], claim["verdict"]) for claim in document["claims"]] == [("published/cliff", "differs")]
 
 
-def test_a_small_part_has_the_cliff_of_the_whole() -> None:
-    """It falls to the rate of all bits of a cell where the cache is full: 64 planes program 48 KiB in 2.065 ms."""
-    claim = published.claims()[4]
-    result = published.filling("corsair-mp600-elite-2tb", published.UNITS // 10, 0)
-    levels = [published._cliff(claim, "corsair-mp600-elite-2tb", f"{name} level", result) for name in ("first", "second")]
-    assert levels == pytest.approx([64 * 16 * KIB / 210_000, 64 * 48 * KIB / 2_065_000], rel=0.1)
+def test_a_part_has_the_cliff_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It falls to the rate of all bits of a cell where the cache is full: 8 planes program 48 KiB in 2.065 ms."""
+    claim, name = published.claims()[4], "corsair-mp600-elite-2tb"
+    whole = presets.load(name)
+    assert whole.flash is not None
+    cache = whole.flash.slc_cache // 8 * 162 // whole.flash.pages_per_block
+    few = few_dies(name, 8, whole.flash.good_blocks - 4, 162, slc_cache=cache, write_buffer=1 << 20)
+    monkeypatch.setattr(presets, "load", lambda name: few)
+    result = published.filling("few", 1, 0) | {"GB": [whole.capacity / GB]}
+    levels = [published._cliff(claim, name, f"{level} level", result) for level in ("first", "second")]
+    assert levels == pytest.approx([8 * 16 * KIB / 210_000, 8 * 48 * KIB / 2_065_000], rel=0.1)
 
 
 @pytest.mark.deep
