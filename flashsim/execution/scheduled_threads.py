@@ -30,7 +30,7 @@ SLOTS, FORGETS = 64, 5 * SECONDS
 BINS = 20_000
 _RANGE = 1 << 32
 # Numbers of the load, and columns of a thread.
-_SEED, _PAGES, _PAGE_SIZE, _FROM, _COMPLETED = range(5)
+_SEED, _PAGES, _PAGE_SIZE, _COMPLETED = range(4)
 _NEXT, _GAP, _EVEN, _WRITES, _QUEUE, _FREE, _REQUESTS = range(7)
 # What is drawn for a request.
 _PAUSE, _PAGE, _OPERATION = range(3)
@@ -82,12 +82,12 @@ class ScheduledThreads:
             bound = f"the rates must be from 0, and of the probe above 0, to {SECONDS:,}"
             raise InvalidParameterError("requests a second", f"{self.background:g} and {self.probe:g}", bound)
 
-    def tables(self, pages: int, start: int = 0, queues: int = 1, warm_up: int = 0) -> ThreadTables:
-        """The threads as kernels take them, which begin their schedules at `start` and count what completes from `warm_up` later on."""
+    def tables(self, pages: int, start: int = 0, queues: int = 1) -> ThreadTables:
+        """The threads as kernels take them, which begin their schedules at `start` and count what completes."""
         if not 1 <= pages < _RANGE // 2:
             raise InvalidParameterError("pages", pages, f"a device has from 1 to {_RANGE // 2 - 1}")
         count = self.threads + 1
-        numbers = np.array([self.seed, pages, self.page_size, start + warm_up, 0], np.int64)
+        numbers = np.array([self.seed, pages, self.page_size, 0], np.int64)
         threads = np.zeros((count, 7), np.int64)
         rates = [self.background / self.threads] * self.threads + [self.probe]
         threads[:, _GAP] = [round(SECONDS / rate) if rate else 0 for rate in rates]
@@ -104,6 +104,11 @@ class ScheduledThreads:
     def side(self, tables: ThreadTables) -> HostSide:
         """The threads as the host side of a loop."""
         return HostSide(act, (tables,), _STATE, int(tables.threads[:, _NEXT].min()), len(tables.slots), self.page_size)
+
+
+def forget_counts(tables: ThreadTables) -> None:
+    """Count anew, from now on."""
+    tables.numbers[_COMPLETED] = tables.latencies[:] = 0
 
 
 def recorded(tables: ThreadTables, operation: int) -> int:
@@ -169,11 +174,10 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
         thread = tag // SLOTS
         tables.free[thread, threads[thread, _FREE]] = tag % SLOTS
         threads[thread, _FREE] += 1
-        if now >= tables.numbers[_FROM]:
-            tables.numbers[_COMPLETED] += 1
-            if thread == count - 1:
-                latency = min((now - tables.slots[tag, 0]) // MICROSECONDS, BINS - 1)
-                tables.latencies[tables.slots[tag, 1], latency] += 1
+        tables.numbers[_COMPLETED] += 1
+        if thread == count - 1:
+            latency = min((now - tables.slots[tag, 0]) // MICROSECONDS, BINS - 1)
+            tables.latencies[tables.slots[tag, 1], latency] += 1
         _issue_due(tables, outbox, thread, now)
     else:
         for thread in range(count):

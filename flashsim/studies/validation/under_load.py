@@ -24,14 +24,13 @@ from flashsim.core.copies import Original
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError
 from flashsim.core.input_files import read_text
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE, make_requests
-from flashsim.core.rng import generator
+from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_in_use
 from flashsim.execution.compiled_loop import CompiledLoop
-from flashsim.execution.scheduled_threads import ScheduledThreads, completed, percentile, recorded
+from flashsim.execution.scheduled_threads import ScheduledThreads, completed, forget_counts, percentile, recorded
 from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
@@ -46,8 +45,9 @@ MEASURES = ("achieved_per_s", *(f"{kind}_{name}_us" for kind in _OPERATIONS for 
 _LOAD = ("used_gib", "background_per_s", "probe_per_s")
 #: The share of what was offered below which a row is saturated.
 _ACHIEVED = 0.98
-#: What is played before anything is counted, as a share of what is counted; simulated time after which a load that shows too little ends.
-_WARM_UP, _LONGEST = 0.25, 120 * SECONDS
+#: Every plane collects about so often while latencies are counted, as planes may do it all at once; what is played before, as a share of
+#: that; and simulated time after which a load that shows too little ends.
+_CYCLES, _WARM_UP, _LONGEST = 3, 1 / 3, 300 * SECONDS
 _PAGE = 4 * KIB
 
 
@@ -132,22 +132,25 @@ def _words(name: str) -> set[str]:
 
 def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps: Mapping[str, str]) -> dict[str, float]:
     """What a drive shows under a load, by measure."""
-    device = _in_use(preset, load["used_gib"], scale, seed).copy()
+    original, cycle = _in_use(preset, load["used_gib"], scale, seed)
+    device = original.copy()
     assert device.preset.flash is not None
-    samples = max(1, round(SAMPLES * scale))
-    span = round(2 * samples / load["probe_per_s"] * SECONDS)
+    samples, requests = max(1, round(SAMPLES * scale)), round(_CYCLES * scale * cycle)
     threads = ScheduledThreads(load["background_per_s"], load["probe_per_s"], page_size=_PAGE, seed=seed)
-    warm_up = round(_WARM_UP * span)
-    tables = threads.tables(device.capacity // _PAGE, device.now, device.preset.flash.queues, warm_up)
-    loop, begin, step = CompiledLoop([device.compiled], threads.side(tables)), device.now + warm_up, max(1, span // 50)
-    least, until = 0, begin
+    tables = threads.tables(device.capacity // _PAGE, device.now, device.preset.flash.queues)
+    loop = CompiledLoop([device.compiled], threads.side(tables))
+    loop.run(completions=round(_WARM_UP * requests))
+    forget_counts(tables)
+    begin = until = loop.now
+    step = max(1, round(SECONDS * samples / load["probe_per_s"] / 25))
+    counted = 0
     with activity(f"{preset} at {load['background_per_s']:,.0f} a second") as tell:
-        while least < samples and until - begin < max(_LONGEST, 2 * span):
+        while (counted < samples or completed(tables) < requests) and until - begin < _LONGEST:
             until += step
             loop.run(until)
-            least = min(recorded(tables, operation) for operation in _OPERATIONS.values())
-            tell(min(least, samples), samples)
-    if not least:
+            counted = min(recorded(tables, operation) for operation in _OPERATIONS.values())
+            tell(min(counted / samples, completed(tables) / requests), 1)
+    if not counted:
         raise FlashsimError(f"{preset}: no read or no write of the probe completes at {load['background_per_s']:,.0f} a second")
     shown = {"achieved_per_s": completed(tables) * SECONDS / (until - begin)}
     for kind, operation in _OPERATIONS.items():
@@ -156,8 +159,8 @@ def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps
 
 
 @lru_cache(maxsize=1)
-def _in_use(preset: str, used: float, scale: float, seed: int) -> Original[Device]:
-    """A part of a drive in steady state, so many GiB of the whole in use, its write buffer full."""
+def _in_use(preset: str, used: float, scale: float, seed: int) -> tuple[Original[Device], float]:
+    """A part of a drive in steady state, so many GiB of the whole in use, and writes between two collections of a plane, of all planes."""
     whole = presets.load(preset)
     if whole.flash is None:
         raise RefusedError(f"--under-load: {preset} is no flash drive")
@@ -167,10 +170,9 @@ def _in_use(preset: str, used: float, scale: float, seed: int) -> Original[Devic
     part = part_in_use(whole, max(1, scale))
     assert part.flash is not None
     device = Device(part)
-    device.precondition(parse_state("steady", part, seed))
-    pages = generator(seed, "full buffer").integers(0, device.capacity // _PAGE, 2 * part.flash.buffer_pages)
-    device.serve(make_requests(WRITE, pages * _PAGE, _PAGE), settle=False)
-    return Original(device, device.arrays)
+    reached = device.precondition(parse_state("steady", part, seed))
+    cycle = part.flash.pools * part.flash.slots_per_block / max(1.0, reached.write_amplification)
+    return Original(device, device.arrays), cycle
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,17 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution import scheduled_threads
 from flashsim.execution.compiled_loop import CompiledLoop
-from flashsim.execution.scheduled_threads import BINS, FORGETS, SLOTS, ScheduledThreads, ThreadTables, completed, percentile, recorded
+from flashsim.execution.scheduled_threads import (
+    BINS,
+    FORGETS,
+    SLOTS,
+    ScheduledThreads,
+    ThreadTables,
+    completed,
+    forget_counts,
+    percentile,
+    recorded,
+)
 
 #: Times of service of a read and of a write.
 TIMES = 50_300, 90_700
@@ -76,9 +86,12 @@ class Reference:
 
 
 def play(load: ScheduledThreads, servers: int, seconds: float, warm_up: int = 0, times: tuple[int, int] = TIMES) -> ThreadTables:
-    tables = load.tables(1000, 0, 1, warm_up)
-    station = StationEngine(StationParameters(*times, servers=servers))
-    CompiledLoop([station], load.side(tables)).run(until=round(seconds * SECONDS))
+    tables = load.tables(1000)
+    loop = CompiledLoop([StationEngine(StationParameters(*times, servers=servers))], load.side(tables))
+    if warm_up:
+        loop.run(until=warm_up - 1)
+        forget_counts(tables)
+    loop.run(until=round(seconds * SECONDS))
     return tables
 
 
