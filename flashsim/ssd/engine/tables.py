@@ -79,8 +79,8 @@ ENGINE = records.record_dtype(
 
 #: The KIND of a row of the operation table that stands for a whole command.
 COMMAND_KIND = 10
-# What an operation's pending event ends.
-WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING = range(7)
+# What an operation's pending event ends; the last two let reads in, between steps or between flash pages to move.
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING, PAUSING = range(8)
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
