@@ -70,42 +70,30 @@ class PublishedOutcome(Outcome):
 class LoadOutcome(Outcome):
     """Drives under load beside what was measured on them, and how far each measure is off."""
 
+    def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
+        super().__init__(result)
+        self.samples = max(1, round(load_study.SAMPLES * scale))
+
     def printout(self) -> Iterator[Part]:
-        """A table of all rows, simulated and measured, and one of the errors of each drive beside those of its null model."""
-        yield from (Explanation(self.title), "", self._table("rows", self._rows()), "")
-        yield from (self._table("errors, and their null models'", self._errors()), "")
-        samples = max(1, round(load_study.SAMPLES * self.scale))
+        """A table of all rows, simulated and measured, and one of the errors of each drive and of its null model."""
+        rows, errors = self.summary(), self.errors().rename(columns={"factor": "preset", "null_factor": "null"})
+        rows["background"] = rows["background_per_s"].map("{:,.0f}".format)
+        rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
+        medians = errors.groupby("measure", sort=False)[["preset", "null"]].median().reset_index().assign(drive="median of drives")
+        factors = pd.concat([errors, medians]).melt(["drive", "measure"], var_name="of", value_name="shown")
+        yield from (Explanation(self.title), "", self._table(rows, "background", "rows"), "")
+        yield from (self._table(factors, "of", "errors"), "")
         yield Explanation(
-            f"Rows: simulated / measured, percentiles in us; the simulated ones are of {samples:,} reads and as many writes of the probe. "
+            f"Rows: simulated / measured, percentiles in us, simulated of {self.samples:,} reads and as many writes of the probe at least. "
             "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
             "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
         )
 
-    def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
-        super().__init__(result)
-        self.scale = scale
-
     @staticmethod
-    def _table(title: str, rows: Mapping[tuple[str, Any], Mapping[str, str]]) -> Table:
-        columns = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
-        header = ["drive", "background" if title == "rows" else "of", *columns]
-        return Table(header, [[*key, *(entries[name] for name in load_study.MEASURES)] for key, entries in rows.items()], title)
-
-    def _rows(self) -> dict[tuple[str, Any], dict[str, str]]:
-        rows: dict[tuple[str, Any], dict[str, str]] = {}
-        for cell in self.result.cells:
-            key = (cell["drive"], f"{cell['background_per_s']:,.0f}")
-            rows.setdefault(key, {})[cell["measure"]] = f"{cell['simulated']:,.0f} / {cell['measured']:,.0f}"
-        return rows
-
-    def _errors(self) -> dict[tuple[str, Any], dict[str, str]]:
-        errors: dict[tuple[str, Any], dict[str, str]] = {}
-        for row in self.result.drives():
-            errors.setdefault((row["drive"], "preset"), {})[row["measure"]] = f"{row['factor']:.2f}"
-            errors.setdefault((row["drive"], "null"), {})[row["measure"]] = f"{row['null_factor']:.2f}"
-        for place, of in enumerate(("preset", "null")):
-            errors["median of drives", of] = {measure: f"{factors[place]:.2f}" for measure, factors in self.result.medians().items()}
-        return errors
+    def _table(frame: pd.DataFrame, key: str, title: str) -> Table:
+        names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
+        groups = frame.groupby(["drive", key], sort=False)["shown"]
+        return Table(["drive", key, *names], [[drive, each, *entries] for (drive, each), entries in groups], title)
 
     def errors(self) -> pd.DataFrame:
         """A row a drive and measure: the error as a factor, and the null model's."""
@@ -113,10 +101,9 @@ class LoadOutcome(Outcome):
 
     def _draw(self) -> Figure:
         panels = {}
-        for measure in load_study.MEASURES:
-            cells = [cell for cell in self.result.cells if cell["measure"] == measure]
-            names = [f"{cell['drive']} at {cell['background_per_s']:,.0f}" for cell in cells]
-            panels[measure] = Beside(names, *([float(cell[side]) for cell in cells] for side in ("measured", "simulated")), 0.1)
+        for measure, cells in self.summary().groupby("measure", sort=False):
+            names = [f"{each.drive} at {each.background_per_s:,.0f}" for each in cells.itertuples()]
+            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
         return published_beside_ours(panels, "", "", share=False)
 
 

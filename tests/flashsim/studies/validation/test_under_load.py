@@ -38,7 +38,7 @@ def test_errors_are_means_of_logarithms_and_the_null_is_the_best_constant() -> N
     """Rows of 100, 200 and 800 us, simulated twice too long, exactly and half as long: the median's constant is 1, 2 and 4 times off."""
     rows = [row("a", rate, rate + 1000, latency) for rate, latency in ((1000, 100), (2000, 200), (3000, 800))]
     cells = judged(rows, [shown(2000, 200), shown(3000, 200), shown(4000, 400)])
-    result = under_load.UnderLoad("file", {}, cells)
+    result = under_load.UnderLoad("file", cells)
     errors = {each["measure"]: each for each in result.drives()}
     assert errors["achieved_per_s"]["factor"] == 1.0
     assert errors["read_p99_us"]["factor"] == pytest.approx(2 ** (2 / 3))
