@@ -63,24 +63,24 @@ def choose(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, wher
 
     A placement that the sample takes for possible may need more memory than there is: of `AUTO` it is left out then.
     """
-    known, few = estimates(plan, tables, machine), len(tables[plan.table].extents()) <= MOST_EXTENTS
-    while True:
-        candidates, best, simulated = known.candidates(where), None, dict[Placement, float]()
-        runs = candidates if few else candidates[:1]
-        for number, each in enumerate(runs):
-            progress(number, len(runs), each.where)
-            try:
-                trial = _trial(plan, tables, machine, each, known.builds)
-            except (InvalidParameterError, CapacityError) as problem:
-                if where != AUTO:
-                    raise
-                known = known.without(each, str(problem))
-                continue
-            simulated[each] = trial.total
-            best = trial if best is None or trial.total < best.total else best
-        if best:
-            by = REQUEST if where != AUTO else SIMULATION if len(candidates) > 1 and few else FORMULA
-            return Choice(known, candidates, best, simulated, by)
+    known, simulated = estimates(plan, tables, machine), dict[Placement, float]()
+    most = None if len(tables[plan.table].extents()) <= MOST_EXTENTS else 1
+    best: Trial | None = None
+    while remaining := [each for each in known.candidates(where)[:most] if each not in simulated]:
+        placement = remaining[0]
+        progress(len(simulated), len(simulated) + len(remaining), placement.where)
+        try:
+            trial = _trial(plan, tables, machine, placement, known.builds)
+        except (InvalidParameterError, CapacityError) as problem:
+            if where != AUTO:
+                raise
+            known = known.without(placement, str(problem))
+            continue
+        simulated[placement] = trial.total
+        best = trial if best is None or trial.total < best.total else best
+    assert best is not None  # without a candidate the query is refused
+    by = REQUEST if where != AUTO else SIMULATION if len(simulated) > 1 else FORMULA
+    return Choice(known, known.candidates(where), best, simulated, by)
 
 
 def _trial(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, placement: Placement, builds: Mapping[int, PlanRun]) -> Trial:

@@ -151,6 +151,7 @@ def test_a_drive_that_cannot_be_simulated_leaves_the_query_to_the_host(monkeypat
     chosen = placed("SELECT a, count(*) FROM t WHERE a < 100 GROUP BY a", numbers(100_000), machine("csd-arm-4tb", cores=1))
     problems = [each.problem for each in chosen.estimates.placements if each.where == DRIVE]
     assert chosen.trial.placement.where == HOST and any("simulated drives take" in each for each in problems)
+    assert (chosen.by, [*chosen.simulated]) == (FORMULA, [chosen.trial.placement])
     with pytest.raises(CapacityError, match="simulated drives take"):
         placed("SELECT a FROM t", numbers(100_000), machine("csd-arm-4tb"), DRIVE)
 
