@@ -26,7 +26,7 @@ from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, drive_seconds, host_seconds
 
 PRESETS = ("samsung-smart-400gb", "csd-arm-4tb")
-#: Seeds of the queries that the deep test draws; the page's figures are of 100,000 to 100,199.
+#: Seeds of the queries that the deep test draws; the page's figures are of 100,000 to 100,194.
 DRAWN = range(700, 724)
 
 
@@ -61,7 +61,7 @@ def seconds(plan: Plan, tables: dict[str, StoredTable], used: Machine, placement
 
 
 def draw(seed: int) -> tuple[str, Plan, dict[str, StoredTable], Machine]:
-    """A query, its plan, tables and drives: tables of up to 90 extents, spread or sorted, in pages of rows or columns; one join in five."""
+    """A query, its plan, tables and drives: tables of up to about 100 extents, spread or sorted, in pages of rows or columns; one join in five."""
     rng = random.Random(seed)
     used = machine(rng.choice(PRESETS), rng.choice([1, 1, 1, 2, 3]), rng.choice([None, None, 1, 2, 4, 8]))
     rows, width, groups = round(10 ** rng.uniform(4.3, 5.9)), rng.choice([0, 10, 100, 200]), rng.choice([5, 300, 5000, 10**5])
