@@ -61,7 +61,7 @@ def seconds(plan: Plan, tables: dict[str, StoredTable], used: Machine, placement
 
 
 def draw(seed: int) -> tuple[str, Plan, dict[str, StoredTable], Machine]:
-    """A query, its plan, tables and drives: tables of up to about 100 extents, spread or sorted, in pages of rows or columns; one join in five."""
+    """A query, its plan, tables and drives: tables of up to about 100 extents, spread or sorted, of rows or columns; one join in five."""
     rng = random.Random(seed)
     used = machine(rng.choice(PRESETS), rng.choice([1, 1, 1, 2, 3]), rng.choice([None, None, 1, 2, 4, 8]))
     rows, width, groups = round(10 ** rng.uniform(4.3, 5.9)), rng.choice([0, 10, 100, 200]), rng.choice([5, 300, 5000, 10**5])
