@@ -73,7 +73,7 @@ def check_choices(seed: int, queries: int) -> None:
         tables = {"t": table(rng.choice(["pax", "sqlite"]))}
         used = machine(rng.choice([1, 1, 2]), cores=rng.choice([1, 2, 4, 8]))
         plan = plan_of(drawn(rng), {"t": tables["t"].schema})
-        known = choose(plan, tables, used, "auto", lambda *_: None)
+        known = choose(plan, tables, used, "auto", lambda done, total, message="": None)
         times = {each: simulated(plan, tables, used, each) for each in known.estimates.placements}
         best = min(times.values())
         right += known.trial.total <= 1.01 * best

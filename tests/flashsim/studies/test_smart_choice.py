@@ -30,7 +30,7 @@ PRESETS = ("samsung-smart-400gb", "csd-arm-4tb")
 DRAWN = range(700, 724)
 
 
-def quiet(*_: Any) -> None:
+def quiet(done: float, total: float, message: str = "") -> None:
     """No progress is shown."""
 
 
