@@ -67,7 +67,9 @@ def drive_time(rates: Rates, work: Work) -> float:
     >>> round(drive_time(Rates(link=550e6, bus=1560e6, cores=2), Work(95e9, 1 << 16, 170e9, 0, 2.4e6)) / SECONDS, 1)
     85.0
     """
-    session = work.first + work.last + _inside(rates, work, work.results * SECONDS / rates.link / rates.drives, work.host)
+    # The host asks a drive again when it has merged what came, and merges for one drive after another.
+    results = max((work.results * SECONDS / rates.link + work.host) / rates.drives, work.host)
+    session = work.first + work.last + _inside(rates, work, results)
     asked = max(rates.pause, session + rates.pause / 2)  # the host asks at once, and after each pause, whether it is over
     return 2 * rates.start + work.sent * SECONDS / rates.link + asked
 
@@ -98,12 +100,13 @@ def _piped(extents: float, drives: float, reads: float, work: tuple[float, float
     first, one, last = reads / max(1.0, extents / drives), time / extents, math.ceil(extents) - 1
     busy = one + first * (slots * drives <= cores)
     rounds = math.floor(last / cores)
-    ends = reads / extents * (last - rounds * cores + 1) + rounds * busy + one * (extents - last)
+    part = one * (extents - last)  # of the last extent
+    ends = max(reads + part, min(reads, reads / extents * (last - rounds * cores + 1)) + rounds * busy + part)
     if last:
         before = math.floor((last - 1) / cores)
-        ends = max(ends, reads / extents * (last - before * cores) + (before + 1) * busy)
-    parts = [(reads, first), (ends - first, one), *((flow, flow / extents) for flow in after)]
-    return max(flow - single for flow, single in parts) + sum(single for _, single in parts)
+        ends = max(ends, reads / extents * last + one, reads / extents * (last - before * cores) + (before + 1) * busy)
+    parts = [(ends - first, one), *((flow, flow / extents) for flow in after)]
+    return max(flow - single for flow, single in parts) + first + sum(single for _, single in parts)
 
 
 def break_even(rates: Rates, scan: Work, match: float, host_match: float, result: float, rows: int) -> float | None:

@@ -160,3 +160,29 @@ def test_drawn_logs_move_the_same_and_wait_as_long_in_fio(version: int, first: i
         if latest <= _LATE:
             return
     pytest.fail(f"fio moves a request {latest} ms later than another that is read as of the same time")
+
+
+@pytest.mark.parametrize(
+    ("times", "arrivals"),
+    [([1, 1, 2000, 1000, 3000], [0, 1999, 1999, 3999]), ([0, 0, 500, 900], [0, 0, 400]), ([1, 500, 1, 1000], [499, 499, 1498])],
+)
+def test_a_line_of_version_3_waits_from_the_line_before_unless_its_time_is_earlier_or_that_one_0(
+    times: list[int], arrivals: list[int], tmp_path: Path
+) -> None:
+    lines = [
+        f"{time} /f {action}" for time, action in zip(times, ["add", *[f"read {4096 * number} 4096" for number in range(9)]], strict=False)
+    ]
+    (tmp_path / "log").write_text("\n".join(["fio version 3 iolog", *lines, ""]))
+    found = pa.Table.from_batches(list(read_trace(tmp_path / "log"))).column("arrival").to_pylist()
+    assert found == [1000 * each for each in arrivals]
+
+
+def test_fio_waits_as_long_where_times_go_back(tmp_path: Path) -> None:
+    """A fifth of a second, back, and again a fifth: fio waits twice, as what is read of the log does."""
+    times = [1, 1, 1, 200_000, 1, 200_000]
+    actions = ["add", "open", *(f"read {4096 * number} 4096" for number in range(4))]
+    lines = [f"{time} /f {action}" for time, action in zip(times, actions, strict=True)]
+    (tmp_path / "log").write_text("\n".join(["fio version 3 iolog", *lines, ""]))
+    arrivals = pa.Table.from_batches(list(read_trace(tmp_path / "log"))).column("arrival").to_pylist()
+    assert [round(each / 1e8) for each in arrivals] == [0, 2, 2, 4]
+    assert run_fio(tmp_path / "log", "--ioengine=null", "--replay_no_stall=0")["read"]["runtime"] >= 399

@@ -53,11 +53,13 @@ class IOLog(WritableFormat):
         return _text.head(path)[:1] == [self._title]
 
     def read(self, path: Path) -> Batches:
-        """Version 2: a request arrives when the longest wait before it ends; in a file without waits, nothing is timed."""
+        """Version 2: a request arrives when the longest wait before it ends; in a file without waits, nothing is timed.
+
+        Version 3: as fio plays it, a line waits for what its time is later than that of the line before, unless that is 0.
+        """
         timed = self._is_stamped or any(re.search(rb"\swait\s", data) for *_, data in _text.chunks(path))
         numbers = _text.DeviceNumbers()
-        first = now = 0
-        begin: int | None = None
+        first = now = last = 0
         for lines in self._lines(path):
             actions = lines.choice("action", _ACTIONS[: _WAIT + (not self._is_stamped)])
             rows = np.flatnonzero(actions < len(_OPERATIONS))
@@ -66,9 +68,9 @@ class IOLog(WritableFormat):
             lines.refuse((columns["length"] == 0) & (actions < _WITHOUT_DATA), "it moves no byte")
             if self._is_stamped:
                 stamps = lines.scaled("time", units.MICROSECONDS)
-                begin = int(stamps[0]) if begin is None else begin
-                lines.refuse(stamps < begin, "its time is before that of the first line")
-                columns["arrival"] = stamps - begin
+                before = np.append(last, stamps[:-1])
+                columns["arrival"] = now + np.cumsum(np.where(before > 0, np.maximum(stamps - before, 0), 0))
+                now, last = int(columns["arrival"][-1]), int(stamps[-1])
             elif timed:
                 waits = np.where(actions == _WAIT, columns["offset"], 0)
                 lines.refuse(waits >= units.NEVER // units.MILLISECONDS, "it waits longer than a trace lasts")

@@ -43,13 +43,15 @@ class SmartOutcome(Outcome):
         return frame(self.result.explain())
 
     def summary(self) -> pd.DataFrame:
-        """A row a placement: seconds by formula, and simulated of the one that was run."""
+        """A row a placement: seconds by formula, and simulated of those that were run."""
         return frame(self.result.rows())
 
     def printout(self) -> Iterator[Part]:
         """EXPLAIN, the placements, and the first rows."""
         columns = same("where", "inside", "estimate_s", "simulated_s", "rows_to_host")
         yield from (self.title, "", self.explain(), "", Table.of(self.result.rows(), columns, digits=4), "")
+        if (reason := self.result.choice.reason()) is not None:
+            yield Explanation(reason)
         if self.result.estimates.break_even is not None:
             yield Explanation(f"By formula both places take as long where {self.result.estimates.break_even:.1%} of the rows qualify.")
         table = self.result.frame()
@@ -109,7 +111,7 @@ def smart(
     where: Annotated[
         str,
         Field(
-            "Where operators run: auto, where it is fastest by formula; or drive, as many as can.",
+            "Where operators run: auto, where it is fastest; or drive, as many as can.",
             "|".join(session.PLACES),
             fields.choice(*session.PLACES),
         ),

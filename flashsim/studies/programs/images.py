@@ -47,7 +47,13 @@ def _below(folder: Path) -> Iterator[Path]:
     for count, path in enumerate(Path(place, name) for place, folders, files in os.walk(folder) for name in folders + files):
         if count == _MOST_FILES:
             raise CapacityError(f"folder: {folder} holds more files than the {_MOST_FILES:,} at most whose images are made")
-        if path.lstat().st_dev != device:
+        try:
+            own = path.lstat().st_dev == device
+        except FileNotFoundError:
+            raise RefusedError(
+                f"folder: {folder} holds files that come and go, such as {path}; name a folder of the program's own"
+            ) from None
+        if not own:
             raise RefusedError(f"folder: {folder} holds another file system, {path}; name a folder of the program's own")
         yield path
 

@@ -1,7 +1,7 @@
 """Placement of operators: every placement's time by formula, from a sample of the table's pages, and the one with the least.
 
 A placement is either the host, or the drive with so many stages behind the scan.  Work is extrapolated from two samples in proportion to
-pages, and bytes of groups by a power of them.
+pages, and bytes of groups by a power of them.  Estimates err, so those that are close to the least are to be simulated.
 """
 
 import math
@@ -21,6 +21,8 @@ from models.smart_scan import Rates, Work, break_even, build_time, drive_time, h
 HOST, DRIVE, AUTO = "host", "drive", "auto"
 #: Extents below which a table has no break-even.
 _FEW = 32
+#: Share of an estimate by which it may err; inside a drive half of the host's pause comes on top.
+ERROR = 0.1
 
 
 class Placement(NamedTuple):
@@ -33,6 +35,11 @@ class Placement(NamedTuple):
     #: Rows that the drive hands to the host; on the host, rows of the result.
     rows: float
     problem: str = ""
+
+    @property
+    def error(self) -> float:
+        """What the estimate may err by, s."""
+        return ERROR * self.seconds + (Polling().pause / 2 / SECONDS if self.where == DRIVE else 0)
 
 
 class Estimates(NamedTuple):
@@ -49,6 +56,17 @@ class Estimates(NamedTuple):
         if not possible:
             raise InvalidParameterError("where", where, every[-1].problem)
         return max(possible, key=lambda each: each.stages) if where == DRIVE else min(possible, key=lambda each: each.seconds)
+
+    def candidates(self, where: str) -> list[Placement]:
+        """The best placement, and of `AUTO` those that may be as fast: estimates differ by less than they may err."""
+        best = self.best(where)
+        possible = [each for each in self.placements if where == AUTO and each != best and not each.problem]
+        return [best, *(each for each in possible if each.seconds - each.error <= best.seconds + best.error)]
+
+    def without(self, placement: Placement, problem: str) -> "Estimates":
+        """The same where a placement turns out not to be possible."""
+        impossible = placement._replace(seconds=math.inf, rows=0, problem=problem)
+        return self._replace(placements=[impossible if each == placement else each for each in self.placements])
 
 
 def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:

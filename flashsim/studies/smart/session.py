@@ -10,61 +10,75 @@ from typing import Any
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS
-from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.parameters import check_once
-from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
-from flashsim.core.units import SECONDS, format_duration, format_size, parse_count
+from flashsim.core.units import SECONDS, format_duration, parse_count
 from flashsim.device.presets import Preset
-from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
+from flashsim.studies.smart.choice import Choice, choose
 from flashsim.studies.smart.energy import energies
-from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement, estimates
-from flashsim.studies.smart.plans import Plan, PlanRun, Stage, run
+from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Estimates, Placement
+from flashsim.studies.smart.plans import Plan, PlanRun, Stage
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
-from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_reads, host_seconds
+from flashsim.studies.smart.timing import Machine, check_capacity, drive_seconds, fresh_drives, host_reads
 
 PLACES = (AUTO, HOST, DRIVE)
 #: As many drives as no host has.
 MOST_DRIVES = 4096
-#: Bytes of a page in the map of a simulated drive.
-_MAP_ENTRY = 4
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows of a query, and its time, simulated, s: of the host's reading of build sides, and then of the scan and all behind it."""
+    """Rows of a query, and where and how fast it ran."""
 
     plan: Plan
     table: StoredTable
     machine: Machine
-    estimates: Estimates
-    placement: Placement
-    run: PlanRun
-    seconds: float
-    build_seconds: float
-    drives: list[SmartDrive]
+    choice: Choice
+
+    @property
+    def estimates(self) -> Estimates:
+        return self.choice.estimates
+
+    @property
+    def placement(self) -> Placement:
+        return self.choice.trial.placement
+
+    @property
+    def run(self) -> PlanRun:
+        return self.choice.trial.run
+
+    @property
+    def seconds(self) -> float:
+        """Simulated time of the scan and all behind it."""
+        return self.choice.trial.seconds
+
+    @property
+    def build_seconds(self) -> float:
+        """Simulated time of the host's reading of build sides, before the scan."""
+        return self.choice.trial.build_seconds
 
     def title(self) -> str:
         """The outcome in a line."""
         drives = f"{self.machine.drives} x " if self.machine.drives > 1 else ""
         where = "in the drive" if self.placement.where == DRIVE else "on the host"
-        took, pages = format_duration(round((self.seconds + self.build_seconds) * SECONDS)), self.table.file.layout.page_title
+        took, pages = format_duration(round(self.choice.trial.total * SECONDS)), self.table.file.layout.page_title
         rows = self.run.rows.num_rows
         return f"{rows:,} row{'s' * (rows != 1)} in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a placement: seconds by formula, and of the one that was run simulated."""
+        """A row a placement: seconds by formula, and of those that were run simulated."""
         rows = []
         for each in self.estimates.placements:
             inside = [stage.program for stage in self.plan.stages[: each.stages]]
             rows.append({
                 "where": each.where, "inside": " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing",
                 "estimate_s": None if each.problem else each.seconds, "rows_to_host": None if each.problem else round(each.rows),
-                "chosen": each == self.placement, "simulated_s": self.seconds + self.build_seconds if each == self.placement else None,
+                "chosen": each == self.placement, "simulated_s": self.choice.simulated.get(each),
                 "problem": each.problem,
             })  # fmt: skip
         return rows
@@ -86,9 +100,10 @@ class Answer:
     def as_dict(self) -> dict[str, Any]:
         """The answer JSON-ready, without its rows."""
         page_size = self.table.file.page_size
-        drives, energy = energies(self.machine, self.run, page_size, self.drives, self.seconds, self.build_seconds)
+        drives, energy = energies(self.machine, self.run, page_size, self.choice.trial.drives, self.seconds, self.build_seconds)
         return {
             "where": self.placement.where,
+            "chosen_by": self.choice.by,
             "seconds": self.seconds,
             "build_seconds": self.build_seconds,
             "result_rows": self.run.rows.num_rows,
@@ -107,7 +122,7 @@ class Answer:
         parts = {"dies": flash.dies, "channels": flash.channels} if flash else {}
         cores = (inside.cores if inside else 0) if flash and flash.bus_rate else None
         with write_timeline(path, packed, self.machine.preset.name, **parts, cores=cores) as timeline:
-            if self.drives:
+            if self.choice.trial.drives:
                 drives = fresh_drives(self.machine, self.run)
                 drives[0].record_spans(True)
                 drive_seconds(self.machine, self.run, page_size, drives)
@@ -170,25 +185,7 @@ def answer(
         plan.stages.append(stage_of(then))
     table = tables[plan.table]
     check_capacity(machine, tables.values())
-    known = estimates(plan, tables, machine)
-    placement = known.best(where)
-    progress(0, 1, placement.where)
-    inside = placement.where == DRIVE
-    if inside:
-        _check_memory(machine, table)
-    result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=known.builds)
-    drives = fresh_drives(machine, result) if inside else []
-    seconds = drive_seconds(machine, result, page_size, drives) if inside else host_seconds(machine, result, page_size)
-    before = build_seconds(machine, result, page_size, result.own if inside else ())
-    return Answer(plan, table, machine, known, placement, result, seconds, before, drives)
-
-
-def _check_memory(machine: Machine, table: StoredTable) -> None:
-    """Refuse more simulated drives at once than memory holds: each has a map of its pages."""
-    count, flash = sum(len(extents) > 0 for _, extents in table.on_drives(machine.drives)), machine.preset.flash
-    size, free = count * flash.logical_pages * _MAP_ENTRY if flash else 0, free_memory()
-    if free is not None and size > free:
-        raise CapacityError(f"drives: {count} simulated drives take {format_size(size)} of memory, and {format_size(free)} are free")
+    return Answer(plan, table, machine, choose(plan, tables, machine, where, progress))
 
 
 def stage_of(text: str) -> Stage:

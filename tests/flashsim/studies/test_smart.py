@@ -22,7 +22,8 @@ from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.presentation.tables import as_text
-from flashsim.studies.smart import session
+from flashsim.studies.smart import choice
+from flashsim.studies.smart.choice import choose
 from flashsim.studies.smart.placing import DRIVE, Placement, estimates
 from flashsim.studies.smart.plans import Plan, run
 from flashsim.studies.smart.sql import plan_of
@@ -72,11 +73,11 @@ def check_choices(seed: int, queries: int) -> None:
         tables = {"t": table(rng.choice(["pax", "sqlite"]))}
         used = machine(rng.choice([1, 1, 2]), cores=rng.choice([1, 2, 4, 8]))
         plan = plan_of(drawn(rng), {"t": tables["t"].schema})
-        known = estimates(plan, tables, used)
-        times = {each: simulated(plan, tables, used, each) for each in known.placements}
-        choice, best = times[known.best("auto")], min(times.values())
-        right += choice <= 1.01 * best
-        assert choice <= 1.1 * best, (plan, times)
+        known = choose(plan, tables, used, "auto", lambda done, total, message="": None)
+        times = {each: simulated(plan, tables, used, each) for each in known.estimates.placements}
+        best = min(times.values())
+        right += known.trial.total <= 1.01 * best
+        assert known.trial.total <= 1.1 * best, (plan, times)
     assert right >= 0.95 * queries
 
 
@@ -419,7 +420,7 @@ def test_a_program_of_ones_own_that_fails_is_named(step: str, message: str, tmp_
 def test_what_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maps of four drives of 400 GB, for a table of four extents; and a build side that OPEN cannot send, which runs on the host."""
     numbers = {"t": {"a": list(range(300_000))}, "u": {"b": list(range(200_000))}}
-    monkeypatch.setattr(session, "free_memory", lambda: 500 * MIB)
+    monkeypatch.setattr(choice, "free_memory", lambda: 500 * MIB)
     with pytest.raises(FlashsimError, match="^drives: 4 simulated drives take .* of memory, and 500 MiB are free$"):
         fs.smart("SELECT a FROM t", table=numbers, device=SMART, where="drive", drives=10)
     sources = {name: StoredTable.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in numbers.items()}
