@@ -68,7 +68,7 @@ def read(path: Path, engine: str | None = None) -> list[ReadsRow]:
         raise DamagedFileError(f"{where} has no column {missing[0]}: {', '.join(needed)} are needed")
     every = [_row(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
     if not (chosen := [row for row in every if engine in (None, row.engine)]):
-        raise UnknownNameError("--engine", engine, dict.fromkeys(row.engine for row in every))
+        raise UnknownNameError("--engine", str(engine), dict.fromkeys(row.engine for row in every))
     return chosen
 
 
