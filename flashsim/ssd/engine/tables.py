@@ -195,7 +195,7 @@ def forget_program(flow: Flow, row: int) -> None:
 @inlined_kernel
 def pending_program(flow: Flow, flash_page: int) -> int:
     """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
-    row = flow.buckets[bucket_of(flow.buckets.size, flash_page)]
+    row = flow.buckets[bucket_of(flow.buckets.size, int(flash_page))]
     while row >= 0 and flow.operations[row].place != flash_page:
         row = flow.operations[row].next_pending
     return row
