@@ -6,7 +6,6 @@ is the time between two requests of such a slot, so it includes what the request
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from flashsim.core.compiling import parts_of
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError
-from flashsim.core.input_files import read_text
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
 from flashsim.core.units import KIB, MIB, SECONDS
@@ -30,6 +28,7 @@ from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import CompiledLoop
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
+from flashsim.studies.validation.under_load import rows_of
 
 #: What is judged, by the file's columns, and the shares that percentiles are of.
 MEASURES = {"iops": 0.0, "p50_us": 50, "p99_us": 99}
@@ -55,18 +54,8 @@ class ReadsRow:
 
 def read(path: Path, engine: str | None = None) -> list[ReadsRow]:
     """Rows of a table (CSV), or those of an I/O engine; further columns are left out, and anything but random reads is refused."""
-    where, needed = f"--reads: {path}", ("engine", "rw", "bs", "queue_depth", "processes", *MEASURES)
-    try:
-        rows = list(csv.DictReader(read_text(path, "utf-8-sig").splitlines(), strict=True))
-    except OSError as problem:
-        raise MissingFileError(f"--reads: cannot read {path}: {problem.strerror}") from problem
-    except (ValueError, csv.Error) as problem:
-        raise DamagedFileError(f"{where} is no table: {problem}") from None
-    if not rows:
-        raise DamagedFileError(f"{where} has no rows")
-    if missing := [name for name in needed if name not in rows[0]]:
-        raise DamagedFileError(f"{where} has no column {missing[0]}: {', '.join(needed)} are needed")
-    every = [_row(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
+    needed = ("engine", "rw", "bs", "queue_depth", "processes", *MEASURES)
+    every = [_row(row, where) for row, where in rows_of(path, "--reads", needed)]
     if not (chosen := [row for row in every if engine in (None, row.engine)]):
         raise UnknownNameError("--engine", str(engine), dict.fromkeys(row.engine for row in every))
     return chosen
