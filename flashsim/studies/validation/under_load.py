@@ -69,18 +69,23 @@ class LoadRow:
 
 def read(path: Path) -> list[LoadRow]:
     """Rows of a table (CSV), of which further columns are left out; a file that is none, or misses something, is refused."""
-    where, needed = f"--under-load: {path}", ("drive", *_LOAD, *MEASURES)
+    return [_row(row, where) for row, where in rows_of(path, "--under-load", ("drive", *_LOAD, *MEASURES))]
+
+
+def rows_of(path: Path, option: str, needed: Sequence[str]) -> list[tuple[Mapping[str, str | None], str]]:
+    """Rows of a table (CSV) that an option names, each with its name in messages; the columns that are needed are there."""
+    where = f"{option}: {path}"
     try:
         rows = list(csv.DictReader(read_text(path, "utf-8-sig").splitlines(), strict=True))
     except OSError as problem:
-        raise MissingFileError(f"--under-load: cannot read {path}: {problem.strerror}") from problem
+        raise MissingFileError(f"{option}: cannot read {path}: {problem.strerror}") from problem
     except (ValueError, csv.Error) as problem:
         raise DamagedFileError(f"{where} is no table: {problem}") from None
     if not rows:
         raise DamagedFileError(f"{where} has no rows")
     if missing := [name for name in needed if name not in rows[0]]:
         raise DamagedFileError(f"{where} has no column {missing[0]}: {', '.join(needed)} are needed")
-    return [_row(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
+    return [(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
 
 
 def _row(row: Mapping[str, str | None], where: str) -> LoadRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,17 @@ def test_the_command_refuses_what_it_cannot_judge(here: Path, flashsim: Run, sma
         result = flashsim(f"validate ssd --under-load load.csv {options}")
         assert result.exit_code == 2 and message in result.stderr and len(result.stderr.strip().splitlines()) == 1, options
     assert flashsim("validate ssd --under-load nothing.csv").exit_code == flashsim(f"validate ssd --device mine={small}").exit_code == 2
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "drive, rate", [("SK Hynix PE8110 960 GB", 35_000), ("Solidigm D7-P5520 1.92 TB", 55_000), ("Kioxia CM7-R 3.84 TB", 55_000)]
+)
+@pytest.mark.skipif("FLASHSIM_TEST_DATA" not in os.environ, reason="needs measured data")
+def test_reads_beside_writes_are_those_that_were_measured(drive: str, rate: int) -> None:
+    """Of rows below saturation, which the presets were fitted to: medians within 10 %, 99th percentiles 12 %, the 99.9th 25 %."""
+    rows = read(Path(os.environ["FLASHSIM_TEST_DATA"]) / "drives" / "ssdiq-under-load.csv")
+    (measured,) = (row for row in rows if row.drive == drive and row.values["background_per_s"] == rate)
+    shown = under_load.play(presets_of([drive], {})[drive], measured.values, 1, 0, {})
+    for name, limit in (("p50", 0.10), ("p99", 0.12), ("p99.9", 0.25)):
+        assert abs(math.log(shown[f"read_{name}_us"] / measured.values[f"read_{name}_us"])) <= math.log(1 + limit), name
