@@ -6,6 +6,7 @@ from itertools import permutations
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
+from flashsim.core.slots import Slots
 from flashsim.core.units import format_duration, format_size
 
 #: What grows with wear grows with so many erases of a block.
@@ -25,6 +26,7 @@ _CHOICES = {
     "cell": tuple(LEVELS),
     "slc_mode": ("static", "dynamic"),
     "slc_full": ("direct", "fold"),
+    "slot_order": ("turns", "arrival"),
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through", "coalescing"),
 }
@@ -85,7 +87,7 @@ class SsdParameters:
         default=1,
     )
     gc_copyback: bool = switch("whether pages move within the chip, not over the channel", default=False)
-    gc_slicing: bool = switch("whether a victim is emptied page by page, between host writes", default=False)
+    gc_slicing: bool = switch("whether a victim is emptied in slices, between host writes: by what is programmed at once", default=False)
     gc_stop: int = count("free blocks up to which a plane that collects goes on; 0 for gc_reserve", 0, default=0)
     wear: str = text("wear levelling: a member's name or a Python file", "none")
     wear_gap: int = count(
@@ -120,8 +122,16 @@ class SsdParameters:
         "write-back",
     )
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
+    write_buffer_batch: int = size(
+        "bytes that leave the write buffer for flash one behind the other, once so many wait; 0 for what is programmed at once", 0, default=0
+    )
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
+    command_slots: int = count(
+        "units of commands in the drive at most, of all queues: one that finds too few waits at the host; 0 for no bound", 0, default=0
+    )
+    command_slot: int = size("bytes of such a unit; a command has one at least, and no more than there are", SECTOR, default=4096)
+    slot_order: str = text("whose command is next when queues wait for slots: turns (of the queues) or arrival (the oldest)", "turns")
     zone_size: int = size(
         "bytes of a zone of a zoned namespace, which is written in order and reset as a whole; 0 for no zones", 0, default=0
     )
@@ -180,6 +190,7 @@ class SsdParameters:
                 self.power_protected and self.write_buffer_mode == "coalescing",
                 "power_protected: not supported with a coalescing write_buffer",
             ),
+            (self.write_buffer_batch and self.write_buffer_mode != "write-back", "write_buffer_batch: only of a write-back write_buffer"),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
             (self.bus_rate and (self.read_submission or self.write_submission), "bus_rate: not supported with a submission time"),
         ):
@@ -195,7 +206,6 @@ class SsdParameters:
             (self.write_buffer_mode == "coalescing", "not supported with a coalescing write_buffer"),
             (self.allocation == "static", "not supported with static allocation, as units of several addresses share a flash page"),
             (self.gc_copyback, "not supported with gc_copyback, as units of several flash pages move into one"),
-            (self.gc_slicing, "not supported with gc_slicing, as every slice would leave a flash page half empty"),
         ):
             if chosen:
                 raise RefusedError(f"{several}: {refusal}")
@@ -226,6 +236,10 @@ class SsdParameters:
 
     def _check_host(self) -> None:
         """Check that zones divide the drive, and that placement handles have queues of their own."""
+        bound = f"whole groups of {self.group * self.unit_size} that are programmed at once, no more than the write_buffer"
+        fits = self.write_buffer_batch % (self.group * self.unit_size) == 0 and self.write_buffer_batch <= self.write_buffer
+        self._need(fits, "write_buffer_batch", bound)
+        self._need(self.slot_order == "turns" or self.command_slots > 0, "slot_order", "there are no command_slots")
         whole = self.zone_size == 0 or self.capacity % self.zone_size == 0
         self._need(whole, "zone_size", f"zones must divide the capacity, {format_size(self.capacity)}")
         self._need(self.zone_size % self.unit_size == 0, "zone_size", f"it must be whole units of {format_size(self.unit_size)}")
@@ -343,6 +357,16 @@ class SsdParameters:
     def buffer_pages(self) -> int:
         """Mapping units that the write buffer holds."""
         return self.write_buffer // self.unit_size
+
+    @property
+    def batch_pages(self) -> int:
+        """Mapping units that leave the write buffer one behind the other; 0 for a group."""
+        return self.write_buffer_batch // self.unit_size
+
+    @property
+    def slots(self) -> Slots:
+        """Command slots of the drive."""
+        return Slots(self.command_slots, self.command_slot, self.slot_order == "arrival")
 
     @property
     def keeps_acknowledged(self) -> bool:

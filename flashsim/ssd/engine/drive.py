@@ -119,7 +119,8 @@ class SsdEngine(FlashModel, CompiledEngine):
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
         self._steps = called_at(dispatch, *((fold,) if parameters.slc_idle else ()))
-        super().__init__(HostQueue(parameters.queue_depth, parameters.submission_queues, submission), advance, _STATE)
+        host = HostQueue(parameters.queue_depth, parameters.submission_queues, submission, parameters.slots)
+        super().__init__(host, advance, _STATE)
         self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))
 
     @property

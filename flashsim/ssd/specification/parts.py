@@ -104,6 +104,7 @@ class Command:
     pages_left: int = 0
     through: bool = False  # it waits for the medium (`flashsim.ssd.state.write_buffer.needs_medium`)
     goes_on: bool = False  # where the last command of its operation ended
+    slots: int = 0  # that it holds
     gathered: int = 0  # its last pages in the write buffer, which are still to leave together
     operations: list[Operation] = field(default_factory=list)
     _on_its_way: bool = False
@@ -112,6 +113,10 @@ class Command:
     def internal(self) -> bool:
         """True if it comes from a program inside the drive."""
         return bool(self.request.flags & INTERNAL)
+
+    def done(self) -> None:
+        """Let the host know that it has completed."""
+        self.drive.host.command_done(self.request, self.slots)
 
     def first_on_link(self) -> bool:
         """True if none of the command's pages has had the host link before."""
