@@ -147,7 +147,7 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
     if flash.control.shared and not pools.takes_writes(flash, pool):  # victims before used up its free blocks
         pool = pools.next_pool(flash, 0)
     end = block * flash.control.pages_per_block + flash.blocks[block].written
-    for _ in range(pace(flash, collector)):
+    for _ in range(min(pace(flash, collector), flash.blocks[block].valid)):
         begin_page = flash.pools[collector].victim_page
         flash_page = next_valid(flash, begin_page)
         if flash_page < 0:
