@@ -107,9 +107,6 @@ def random_drive(seed: int) -> SsdParameters:
     if slots.random() < 0.4:
         size, order = int(slots.choice([512, PAGE, 4096])), str(slots.choice(["turns", "arrival"]))
         parameters = replace(parameters, command_slots=int(slots.integers(1, 12)), command_slot=size, slot_order=order)
-    if parameters.write_buffer and parameters.write_buffer_mode == "write-back" and seed % 3 == 0:
-        pages = int(generator(seed, "batches of pages").integers(1, 1 + parameters.write_buffer // PAGE))
-        parameters = replace(parameters, write_buffer_batch=pages * PAGE)
     reads, programs = (bool(random.random() < 0.6) for _ in range(2))
     plain = not parameters.multi_plane and parameters.suspend == "none"
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
@@ -121,7 +118,7 @@ def with_units(seed: int, parameters: SsdParameters) -> SsdParameters:
     unit = PAGE // int(random.choice([2, 4]))
     changed = replace(
         parameters, mapping_unit=0, ftl="page", allocation=str(random.choice(["round-robin", "dynamic"])), gc_copyback=False,
-        endurance=0, write_buffer=int(random.choice([1, 2, 5])) * PAGE, write_buffer_batch=0, continuation_latency=0, continuation_limit=0,
+        endurance=0, write_buffer=int(random.choice([1, 2, 5])) * PAGE, continuation_latency=0, continuation_limit=0,
         write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])), capacity=unit,
     )  # fmt: skip
     changed = replace(changed, mapping_unit=unit)

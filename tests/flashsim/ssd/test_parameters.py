@@ -128,7 +128,6 @@ def test_unknown_choices(changes: dict[str, Any], message: str) -> None:
         ({"write_buffer_mode": "coalescing"}, "not supported with a coalescing write_buffer"),
         ({"allocation": "static"}, "not supported with static allocation"),
         ({"gc_copyback": True}, "not supported with gc_copyback"),
-        ({"gc_slicing": True, "gc_reserve": 3, "capacity": 20 * PAGE}, "not supported with gc_slicing"),
         ({"ftl": "fast", "gc": "none", "log_blocks": 2, "capacity": 20 * PAGE}, "ftl 'fast' maps whole flash pages"),
     ],
 )
