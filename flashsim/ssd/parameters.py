@@ -16,7 +16,6 @@ LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 
 #: The most steps of a program or an erase.
 MOST_STEPS = 1000
-
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
 _CHOICES = {
@@ -123,7 +122,9 @@ class SsdParameters:
     )
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
     write_buffer_batch: int = size(
-        "bytes that leave the write buffer for flash one behind the other, once so many wait; 0 for what is programmed at once", 0, default=0
+        "bytes that leave the write buffer for flash one behind the other, once so many wait; 0 for what is programmed at once",
+        0,
+        default=0,
     )
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
@@ -138,8 +139,7 @@ class SsdParameters:
     zone_open_limit: int = count("most zones that are open at once; 0 for no limit", 0, default=0)
     zone_active_limit: int = count("most zones that are open or closed, with a write pointer within; 0 for no limit", 0, default=0)
     continuation_latency: int = duration(
-        "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other",
-        default=0,
+        "time, without the host link, of a short read or write that goes on where the last one ended; 0 for as any other", default=0
     )
     continuation_limit: int = size("most bytes of such a command, and of such writes in the controller at once", 0, default=0)
     read_submission: int = duration("time from the host's submission of a read until it arrives; requests overlap in it", 0, default=0)
@@ -157,7 +157,6 @@ class SsdParameters:
                 raise UnknownNameError(name, getattr(self, name), allowed)
         self._need(self.unit_size % (self.code_word or self.unit_size) == 0, "code_word", "a mapping unit must hold whole ones")
         self._check_levels()
-        self._check_steps()
         self._check_combinations()
         if self.group > 1:
             self._check_groups()
@@ -211,7 +210,7 @@ class SsdParameters:
                 raise RefusedError(f"{several}: {refusal}")
 
     def _check_levels(self) -> None:
-        """Check that each page of a word line has a time, and a block whole word lines if these are programmed at once."""
+        """Check that each page of a word line has a time, a block whole word lines if programmed at once, and a program few steps."""
         for name in ("read_pages", "program_pages"):
             times, bound = getattr(self, name), f"with cell '{self.cell}' there must be {self.levels}, or none"
             if len(times) not in (0, self.levels):
@@ -221,18 +220,12 @@ class SsdParameters:
             raise RefusedError(f"one_shot: {bound}")
         bound = f"one_shot: a block must hold whole word lines of {self.levels}"
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
-
-    def _check_steps(self) -> None:
-        """Check that programs and erases have few steps, and that the longer ones are longer."""
-        for name, step, time in (
-            ("program_step", self.short_step, max(self.program, *self.program_pages, 0)),
-            ("erase_step", self.erase_step or self.erase, self.erase),
-        ):
-            bound = f"it must be 0, or at least a {MOST_STEPS:,}th of what consists of such steps, {format_duration(time)}"
-            self._need(MOST_STEPS * step >= time, name, bound)
-        bound = f"with a program_long_share it must be more than a step, {format_duration(self.short_step)}, and 0 without"
-        holds = self.program_long_step > self.short_step if self.program_long_share else self.program_long_step == 0
-        self._need(holds, "program_long_step", bound)
+        bound = f"a program or an erase may have {MOST_STEPS:,} steps at most"
+        self._need(MOST_STEPS * self.short_step >= max(self.program, *self.program_pages, 0), "program_step", bound)
+        self._need(MOST_STEPS * (self.erase_step or self.erase) >= self.erase, "erase_step", bound)
+        bound = f"it must be longer than a step, {format_duration(self.short_step)}, with a program_long_share, and 0 without"
+        some = self.program_long_share > 0
+        self._need((self.program_long_step > some * self.short_step) == some, "program_long_step", bound)
 
     def _check_host(self) -> None:
         """Check that zones divide the drive, and that placement handles have queues of their own."""
@@ -304,10 +297,6 @@ class SsdParameters:
         self._need(self.logical_pages < room * self.pools, "capacity", bound)
         bound = f"with static allocation a plane takes {share} pages, and it can hold {room - 1}"
         self._need(self.allocation != "static" or share < room, "capacity", bound)
-
-    @property
-    def blocks_per_die(self) -> int:
-        return self.blocks_per_plane * self.planes_per_die
 
     @property
     def submission_queues(self) -> int:

@@ -72,7 +72,7 @@ def random_drive(seed: int) -> SsdParameters:
         write_buffer=buffer * PAGE, write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])),
         write_buffer_threshold=float(random.choice([0, 0.3, 0.5, 1])), power_protected=bool(buffer and random.random() < 0.5),
         read_priority=priority, suspend=str(random.choice(["none", "program", "erase", "both"])) if priority else "none",
-        suspend_overhead=int(random.choice([0, 10])), program_step=10 * int(random.integers(1, 4)), multi_plane=bool(random.random() < 0.5),
+        suspend_overhead=int(random.choice([0, 10])), multi_plane=bool(random.random() < 0.5),
         planes_per_die=planes, gc_streams=streams, gc_slicing=slicing, gc_pool="shared" if shared else "die",
         gc_copyback=bool(not shared and random.random() < 0.3), gc_stop=int(random.choice([0, reserve + 1])),
         wear=str(random.choice(WEAR_FAMILY.names())), wear_gap=int(random.integers(1, 4)), allocation=allocation,
@@ -96,13 +96,7 @@ def random_drive(seed: int) -> SsdParameters:
         names = ("read_submission", "write_submission", "link_read_command", "link_write_command")
         parameters = replace(parameters, **dict(zip(names, times.tolist(), strict=True)))
     if parameters.suspend != "none":
-        steps = generator(seed, "steps")
-        long = int(steps.choice([0, 10, 20]))
-        parameters = replace(
-            parameters, program_long_step=long and parameters.program_step + long, program_long_share=0.4 * (long > 0),
-            erase_step=int(steps.choice([0, 10, 30, 200])), suspend_stop=int(steps.choice([0, 0, 10])),
-            suspend_progress=int(steps.choice([0, 10, 30])),
-        )  # fmt: skip
+        parameters = with_steps(seed, parameters)
     slots = generator(seed, "slots")
     if slots.random() < 0.4:
         size, order = int(slots.choice([512, PAGE, 4096])), str(slots.choice(["turns", "arrival"]))
@@ -110,6 +104,18 @@ def random_drive(seed: int) -> SsdParameters:
     reads, programs = (bool(random.random() < 0.6) for _ in range(2))
     plain = not parameters.multi_plane and parameters.suspend == "none"
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
+
+
+def with_steps(seed: int, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given whose reads interrupt programs, erases or both, in steps of one length or two."""
+    random = generator(seed, "steps")
+    step, longer = 10 * int(random.integers(1, 4)), int(random.choice([0, 10, 20]))
+    suspend = str(random.choice(["program", "erase", "both"])) if parameters.suspend == "none" else parameters.suspend
+    return replace(
+        parameters, read_priority=True, suspend=suspend, program_step=step, program_long_step=longer and step + longer,
+        program_long_share=0.4 * (longer > 0), erase_step=int(random.choice([0, 10, 30, 200])), suspend_stop=int(random.choice([0, 0, 10])),
+        suspend_progress=int(random.choice([0, 10, 30])), cache_read=False, cache_program=False,
+    )  # fmt: skip
 
 
 def with_units(seed: int, parameters: SsdParameters) -> SsdParameters:

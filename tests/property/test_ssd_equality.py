@@ -15,7 +15,17 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import KINDS, Model, check_invariants, drive, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import (
+    KINDS,
+    Model,
+    check_invariants,
+    drive,
+    drive_for,
+    random_drive,
+    random_workload,
+    served,
+    with_steps,
+)
 from tests.tiers import seeds
 from tests.yardstick import seconds
 
@@ -62,6 +72,14 @@ def test_models_agree(block: int) -> None:
 @pytest.mark.parametrize("block", range(100))
 def test_models_agree_at_length(block: int) -> None:
     assert_models_agree_in_turn(range(1000 + 20 * block, 1020 + 20 * block), 200)
+
+
+@pytest.mark.parametrize("block", seeds(0, 1, deep=33))
+def test_models_agree_where_reads_interrupt(block: int) -> None:
+    """A thousand drives of all kinds whose reads come between the steps of programs and erases, and go to where pages were."""
+    for seed in range(20_000 + 30 * block, 20_030 + 30 * block):
+        parameters = drive_for(KINDS[seed % len(KINDS)], with_steps(seed, random_drive(seed)))
+        assert_alike(seed, parameters, *random_workload(seed, parameters, 60))
 
 
 def test_models_agree_as_plain_python() -> None:

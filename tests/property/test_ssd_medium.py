@@ -31,7 +31,8 @@ def slow_programs(parameters: SsdParameters) -> SsdParameters:
     return replace(
         parameters, program=SLOW * parameters.program, erase=SLOW * parameters.erase, slc_program=SLOW * parameters.slc_program,
         program_pages=tuple(SLOW * each for each in parameters.program_pages),
-        write_latency=parameters.write_latency + (SLOW - 1) * parameters.program,
+        write_latency=parameters.write_latency + (SLOW - 1) * parameters.program, program_step=SLOW * parameters.program_step,
+        program_long_step=SLOW * parameters.program_long_step, erase_step=SLOW * parameters.erase_step,
     )  # fmt: skip
 
 

@@ -139,4 +139,4 @@ def test_write_amplification_counts_moves() -> None:
     assert numbers["programs_gc"] > 0
     assert numbers["flash_programs"] == 2000 + numbers["programs_gc"]
     assert numbers["write_amplification"] == pytest.approx(1 + numbers["programs_gc"] / 2000)
-    assert np.isclose(numbers["block_erases"]["mean"] * parameters.blocks_per_die * parameters.dies, numbers["flash_erases"])
+    assert np.isclose(numbers["block_erases"]["mean"] * parameters.blocks_per_plane * parameters.pools, numbers["flash_erases"])

@@ -4,8 +4,9 @@ from flashsim.core.draws import mixed
 from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
+from flashsim.core.units import NEVER
 from flashsim.ssd.engine import agenda, tables
-from flashsim.ssd.engine.tables import IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, STOPPING, WAITING, Flow, Timings
+from flashsim.ssd.engine.tables import IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, PAUSING, STOPPING, WAITING, Flow, Timings
 from flashsim.ssd.engine.waiting import wake
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
@@ -150,21 +151,24 @@ def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> i
 
 
 @inlined_kernel
-def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int) -> int:
+def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int, counts: int) -> int:
     """Time until a slot is out of the cells; it may have to be read once more, as a hash of the operation's id says."""
     timing = times.timing
     if not timing.read_levels:
         return timing.read
     block = flash.blocks[block_of(flash.control, slot)]
     again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * block.erases // GROWTH_ERASES
-    times.counters.read_retries += again
+    times.counters.read_retries += counts * again
     time = timing.slc_read if block.slc else times.cells[0, tables.level_of(flash.control, timing, slot)]
     return time + (timing.retry_time if again else 0)
 
 
 @lean_kernel
-def group_time(flow: Flow, flash: Flash, times: Timings, first: int) -> int:
-    """Time in the cells of what is chained from `first`: of reads the longest, of moves that of each flash page, of erases the longest."""
+def group_time(flow: Flow, flash: Flash, times: Timings, first: int, least: int, counts: int) -> int:
+    """Time in the cells of what is chained from `first`: of reads the longest, of moves that of each flash page, of erases the longest.
+
+    Of moves it is that of as many flash pages as take `least` at least.  Only with `counts` the counters change.
+    """
     units, row, last, total, longest = flash.control.units, first, -1, 0, 0
     kind = flow.operations[first].kind
     while row >= 0:
@@ -172,11 +176,13 @@ def group_time(flow: Flow, flash: Flash, times: Timings, first: int) -> int:
         if kind == ERASE_BLOCK:
             time = times.timing.erase + times.timing.erase_growth * flash.blocks[operation.place].erases // GROWTH_ERASES
         else:
-            time = slot_time(flow, flash, times, row, operation.source if kind == MOVE_PAGE else operation.place)
+            time = slot_time(flow, flash, times, row, operation.source if kind == MOVE_PAGE else operation.place, counts)
         if kind == MOVE_PAGE:
-            times.counters.shared_reads += operation.source // units == last
+            times.counters.shared_reads += counts * (operation.source // units == last)
             if operation.source // units != last:
                 total += longest
+                if total >= least:
+                    return total
                 longest = 0
             last = operation.source // units
         longest = max(longest, time)
@@ -199,8 +205,8 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
     if kind == MOVE_PAGE:
         prefetch(flash.spare, flow.operations[row].source)  # its write id is copied in the end
     if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
-        duration = group_time(flow, flash, times, row)
-    if kind == ERASE_BLOCK and timing.suspend_erase:
+        duration = group_time(flow, flash, times, row, NEVER, 1)
+    if (kind == ERASE_BLOCK and timing.suspend_erase) or (kind == MOVE_PAGE and timing.suspend_program):
         flow.operations[row].left_over = duration
         schedule_end(flow, row, IN_CELLS, now + duration)
     else:
@@ -208,15 +214,22 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
 
 
 @inlined_kernel
-def ask_to_stop(flow: Flow, timing: RecordArray, die: int, now: int) -> None:
-    """Reads wait: what the die does stops at the end of a step, if they may interrupt it and it does not end before."""
-    row = flow.servers[die].busy - 1
+def ask_to_stop(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """Reads wait: what the die does stops at the end of a step, or between flash pages to move, if they may interrupt it there."""
+    row, timing = flow.servers[die].busy - 1, times.timing
     operation = flow.operations[row]
+    most = min(operation.due - now, operation.left_over)
+    if operation.kind == MOVE_PAGE and operation.phase == IN_CELLS and timing.suspend_program:
+        whole = group_time(flow, flash, times, row, NEVER, 0)
+        left = whole - group_time(flow, flash, times, row, whole - most, 0)
+        if left > 0:
+            operation.left_over = left
+            schedule(flow, row, PAUSING, operation.due - left)
+        return
     erasing = operation.kind == ERASE_BLOCK and operation.phase == IN_CELLS
     if not (erasing and timing.suspend_erase) and not (operation.phase == IN_PROGRAM and timing.suspend_program):
         return
     step, chance = (timing.erase_step, 0) if erasing else (timing.program_step, timing.long_chance)
-    most = min(operation.due - now, operation.left_over)
     left = left_at_stop(int(operation.id), most, step, timing.program_long_step, chance)
     if left > timing.suspend_stop:
         operation.left_over = left
@@ -241,9 +254,10 @@ def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     if operation.phase == WAITING:
         begin_program(flow, flash, times, die, now)
         return
-    due = now + operation.left_over + timing.suspend_overhead
-    operation.left_over -= timing.suspend_progress
-    operation.phase = IN_CELLS if operation.kind == ERASE_BLOCK else IN_PROGRAM
+    pauses = operation.phase == PAUSING
+    due = now + operation.left_over + (0 if pauses else timing.suspend_overhead)
+    operation.left_over -= 1 if pauses else timing.suspend_progress
+    operation.phase = IN_CELLS if pauses or operation.kind == ERASE_BLOCK else IN_PROGRAM
     if operation.entered >= now:
         operation.due = due  # the event of its end is put off when it comes
     else:
@@ -343,7 +357,7 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
     if server.busy != 0:
         if reads:
-            ask_to_stop(flow, times.timing, die, now)
+            ask_to_stop(flow, flash, times, die, now)
         elif times.timing.cache_program and may_fill_cache(flow, control, die):
             row = take_work(flow, control, times, die)
             server.cached = row + 1

@@ -234,7 +234,7 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> No
     elif phase == tables.ON_CHANNEL:
         tables.note_span(flow, flash, times.timing, control.dies + channel_of(control, flow.operations[row].die), row, now)
         channel_ends(flow, flash, times, row, now)
-    elif phase == tables.STOPPING:
+    elif phase >= tables.STOPPING:
         dies.give_way(flow, flash, times.timing, flow.operations[row].die, now)
     elif phase == tables.IN_PROGRAM or flow.operations[row].kind == ERASE_BLOCK:
         work_ends(host, flow, flash, times, row, now)

@@ -80,8 +80,8 @@ ENGINE = records.record_dtype(
 
 #: The KIND of a row of the operation table that stands for a whole command.
 COMMAND_KIND = 10
-# What an operation's pending event ends.
-WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING = range(7)
+# What an operation's pending event ends; the last two let reads in, between steps or between flash pages to move.
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING, PAUSING = range(8)
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
@@ -196,7 +196,7 @@ def forget_program(flow: Flow, row: int) -> None:
 @inlined_kernel
 def pending_program(flow: Flow, flash_page: int) -> int:
     """The operation, not yet ended, that programs a flash page; of several the last admitted; -1 if there is none."""
-    row = flow.buckets[bucket_of(flow.buckets.size, flash_page)]
+    row = flow.buckets[bucket_of(flow.buckets.size, int(flash_page))]
     while row >= 0 and flow.operations[row].place != flash_page:
         row = flow.operations[row].next_pending
     return row

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 
 from flashsim.core.request import READ, WRITE
-from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation, Steps
+from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation
 from flashsim.ssd.specification.rules import find_entry, sector_mask
+from flashsim.ssd.specification.servers import Steps
 from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 

@@ -51,8 +51,9 @@ from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
-from flashsim.ssd.specification.parts import PROGRAMS, Command, Die, Operation, SharedServer, Steps
+from flashsim.ssd.specification.parts import PROGRAMS, Command, Die, Operation
 from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, needs_medium, programmed
+from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -80,9 +81,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self._next_number = 0
         self._power_up(0)
         submission = (parameters.read_submission, parameters.write_submission)
-        self.host = SpecifiedHost(
-            self.env, parameters.queue_depth, self._admit, parameters.submission_queues, submission, parameters.slots
-        )
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, parameters.submission_queues, submission, parameters.slots)
 
     def _power_up(self, now: int) -> None:
         drive = self.parameters
@@ -229,17 +228,6 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             for holder in self.holders.pop(operation.block, []):
                 operation.waits += 1
                 holder.erases.append(operation)
-
-    def place_read(self, operation: Operation) -> None:
-        if operation.kind != READ_PAGE or not self.parameters.read_priority:
-            return
-        operation.place, _ = operation.readable()
-        operation.block = int(block_of(self.state.control, operation.place))
-        die = self.dies[die_of_block(self.state.control, operation.block)]
-        assert operation.die
-        self.state.pools.queued[operation.die.number] -= 1
-        self.state.pools.queued[die.number] += 1
-        operation.die = die
 
     # What happens outside the dies.
 

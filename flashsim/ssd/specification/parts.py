@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Any, Protocol
 
 import simpy
@@ -14,7 +14,8 @@ from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedHost, delay
 from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import GROWTH_ERASES, SsdParameters
-from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
+from flashsim.ssd.specification.rules import block_of, channel_of, die_of_block, is_one_program, left_at_stop, pool_of_block, start_program
+from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import (
@@ -28,30 +29,11 @@ from flashsim.ssd.state.flash_array import (
 )
 from flashsim.ssd.timing import SsdTiming
 
-Steps = Generator[simpy.Event, Any, None]
-
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: Kinds that the cache register is for: pages out, and pages in.
 CACHED_READS, CACHED_PROGRAMS = (READ_PAGE, FETCH_PAGE), (PROGRAM_PAGE, STORE_PAGE)
 #: Kinds that can be one multi-plane command.
 TOGETHER = (READ_PAGE,), (FETCH_PAGE,), (PROGRAM_PAGE, STORE_PAGE), (ERASE_BLOCK,)
-
-
-class SharedServer(simpy.Resource):
-    """A channel, the link or the controller: one user at a time, first come, first served."""
-
-    def __init__(self, env: simpy.Environment) -> None:
-        super().__init__(env, capacity=1)
-        self.busy_ns = 0
-
-    def use(self, duration: int | Callable[[], int], number: int) -> Steps:
-        """Wait for it, and hold it for `duration` ns, which may be decided when it is had."""
-        env = self._env
-        with self.request() as granted:
-            yield granted
-            busy = duration() if callable(duration) else duration
-            yield delay(env, busy, OPERATIONS + number)
-            self.busy_ns += busy
 
 
 class DriveOfParts(Protocol):
@@ -80,9 +62,6 @@ class DriveOfParts(Protocol):
 
     def bytes_in(self, operation: Operation) -> Steps:
         """Move an operation's bytes from the host, or from a program inside, into the drive's memory."""
-
-    def place_read(self, operation: Operation) -> None:
-        """A read that may overtake is ready: it goes to the page where its content stands now."""
 
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
@@ -161,7 +140,8 @@ class Operation:
         """One thing that it waited for has happened; with the last it is ready."""
         self.waits -= 1
         if self.waits == 0 and self.die:
-            self.command.drive.place_read(self)
+            if self.kind == READ_PAGE:
+                self._go_to_copy(self.command.drive)
             self.die.offer(self)
         elif self.waits == 0:
             self.command.drive.transfer(self)
@@ -175,6 +155,15 @@ class Operation:
         while program and not program.ended and program.source >= 0:
             place, program = program.source, program.origin
         return place, program if program and not program.ended else None
+
+    def _go_to_copy(self, drive: DriveOfParts) -> None:
+        """A read is ready: it goes to the page where its content stands now."""
+        assert self.die
+        self.place, _ = self.readable()
+        self.block = int(block_of(drive.state.control, self.place))
+        drive.state.pools.queued[self.die.number] -= 1
+        self.die = drive.dies[die_of_block(drive.state.control, self.block)]
+        drive.state.pools.queued[self.die.number] += 1
 
     def finish(self) -> None:
         for follower in self.followers:
@@ -194,6 +183,7 @@ class Die:
         self.suspended: list[Operation] = []
         self.busy_since = self.busy_ns = 0
         self.due = -1  # when the cells are done with what they may be interrupted in
+        self.pages: Sequence[int] = ()
         self.most_left = 0  # how much of that may be left when they are
         self._woken = False
         self._working: simpy.Process | None = None
@@ -328,7 +318,7 @@ class Die:
                 page = operation.source // parameters.units
                 reading[page] = max(reading.get(page, 0), self._reading_time(operation, operation.source))
             state.counters.shared_reads += len(group) - len(reading)
-            yield delay(self.env, sum(reading.values()), OPERATIONS + first.number)
+            yield from self._in_cells(sum(reading.values()), first, list(accumulate(reversed(reading.values()))))
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
                 times = 2 if operation.kind == MOVE_PAGE else 1
@@ -370,9 +360,14 @@ class Die:
         state.counters.read_retries += again
         return (timing.slc_read if block.slc else times[self._level(slot)]) + again * timing.retry_time
 
-    def _in_cells(self, duration: int, first: Operation) -> Steps:
-        """Let the cells work; reads may come in at the ends of steps, once so much was done since the last came."""
-        left, overhead, self.most_left = duration, 0, duration
+    def _in_cells(self, duration: int, first: Operation, pages: Sequence[int] = ()) -> Steps:
+        """Let the cells work; reads may come in at the ends of steps, once so much was done since the last came.
+
+        Of moves they read before, `pages` is what is left before each flash page, from the last one on: reads may come in there.
+        """
+        parameters, least = self.drive.parameters, 1 if pages else self.drive.timing.suspend_progress
+        stop, resume = (0, 0) if pages else (parameters.suspend_stop, parameters.suspend_overhead)
+        left, overhead, self.most_left, self.pages = duration, 0, duration, pages
         while left:
             self.due = due = int(self.env.now) + overhead + left
             try:
@@ -380,10 +375,10 @@ class Die:
                 left = 0
             except simpy.Interrupt as interruption:
                 end_of_step: Any = interruption.cause
-                stops = due - end_of_step + self.drive.parameters.suspend_stop
-                left, overhead = end_of_step, self.drive.parameters.suspend_overhead
+                stops = due - end_of_step + stop
+                left, overhead = end_of_step, resume
                 yield delay(self.env, stops - int(self.env.now), OPERATIONS + first.number)
-                self.most_left = left - self.drive.timing.suspend_progress
+                self.most_left = left - least
                 yield self._give_way()
         self.due = -1
 
@@ -394,6 +389,8 @@ class Die:
         if self.due < 0 or not (timing.suspend_erase if erasing else timing.suspend_program):
             return 0
         most = min(self.due - int(self.env.now), self.most_left)
+        if self.pages:
+            return max((left for left in self.pages if left <= most), default=0)
         steps = timing.program_step, parameters.program_long_step, timing.long_chance
         left = left_at_stop(first.number, most, *((timing.erase_step, 0, 0) if erasing else steps))
         return left if left > parameters.suspend_stop else 0

@@ -1,0 +1,27 @@
+"""What operations of the drive's event model share: channels, the link, the controller and the bus."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import simpy
+
+from flashsim.core.host_specification import OPERATIONS, delay
+
+Steps = Generator[simpy.Event, Any, None]
+
+
+class SharedServer(simpy.Resource):
+    """A channel, the link or the controller: one user at a time, first come, first served."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        super().__init__(env, capacity=1)
+        self.busy_ns = 0
+
+    def use(self, duration: int | Callable[[], int], number: int) -> Steps:
+        """Wait for it, and hold it for `duration` ns, which may be decided when it is had."""
+        env = self._env
+        with self.request() as granted:
+            yield granted
+            busy = duration() if callable(duration) else duration
+            yield delay(env, busy, OPERATIONS + number)
+            self.busy_ns += busy
