@@ -2,10 +2,11 @@
 
 A request arrives at its own time, or `think` nanoseconds after the request that it depends on has completed.  It then waits in the
 submission queue that its stream has, modulo their number.  Before that it may spend some time on its way to the device, in which requests
-overlap: as submitted counts when it set out.  Each queue is first come, first served: commands are dispatched in order, and at
-most `depth` of a queue are in flight.  Queues with a waiting command and room for it take turns, one command each.  A request completes
-with the last of its commands.  A device may have a bounded number of slots, which commands of all queues hold from their dispatch until they
-complete; the next waits until it finds as many as it takes, and the others behind it.  Arrivals are ordered before device events of the same nanosecond, and among themselves by request id.
+overlap: as submitted counts when it set out.  Each queue is first come, first served: commands are dispatched in order, and at most
+`depth` of a queue are in flight.  Queues with a waiting command and room for it take turns, one command each.  A request completes with
+the last of its commands.  A device may have a bounded number of slots, which commands of all queues hold from their dispatch until they
+complete; the next waits until it finds as many as it takes, and the others behind it.  Arrivals are ordered before device events of the
+same nanosecond, and among themselves by request id.
 
 Rows of the tables are found by ``id - base``, so that finished rows can be dropped while work goes on.
 """

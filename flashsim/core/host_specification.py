@@ -68,8 +68,8 @@ class SpecifiedHost:
     """Queues requests and hands their commands to `admit(request, offset, length)`; `open` are those that have not completed, by id.
 
     Each of the submission queues has at most `depth` commands in flight.  A read, and any other request, is on its way to the device for as
-    many nanoseconds as `submission` tells.  Commands of all queues hold `slots` from their dispatch until they complete: the next, and those
-    behind it, wait until it finds as many as it takes.
+    many nanoseconds as `submission` tells.  Commands of all queues hold `slots` from their dispatch until they complete: the next waits, and
+    those behind it, until it finds as many as it takes.
     """
 
     def __init__(
@@ -160,7 +160,10 @@ class SpecifiedHost:
             self.admit(request, offset, length)
 
     def command_done(self, request: HostRequest, slots: int = 0) -> None:
-        """Account for a command that completes now and held so many slots; once all else that follows from the event has happened, admit what waits."""
+        """Account for a command that completes now and held so many slots.
+
+        Once all else that follows from the event has happened, what waits is admitted.
+        """
         request.queue.in_flight -= 1
         self.slots_taken -= slots
         request.pending -= 1
