@@ -68,8 +68,8 @@ class SpecifiedHost:
     """Queues requests and hands their commands to `admit(request, offset, length)`; `open` are those that have not completed, by id.
 
     Each of the submission queues has at most `depth` commands in flight.  A read, and any other request, is on its way to the device for as
-    many nanoseconds as `submission` tells.  Commands of all queues hold `slots` from their dispatch until they complete: the next waits, and
-    those behind it, until it finds as many as it takes.
+    many nanoseconds as `submission` tells.  Commands of all queues hold `slots` from their dispatch until they complete: the next waits,
+    and those behind it, until it finds as many as it takes.
     """
 
     def __init__(

@@ -74,8 +74,8 @@ GATE = records.record_dtype(int64="last_erase", int32="holders pending oldest_er
 #: `write_end` are where the last read and write ended, and `pages_behind` the controller's pages of writes that go on there.
 #: `idle_since` is when the drive became idle with an SLC cache to fold (-1: it is not), `folds_on` whether it has folded since a command.
 ENGINE = records.record_dtype(
-    int64="next_id unused watermark live first_woken last_woken room destaging flushing batch_leaves happened read_end write_end pages_behind "
-    "idle_since folds_on spans recording"
+    int64="next_id unused watermark live first_woken last_woken room destaging flushing batch_leaves happened read_end write_end "
+    "pages_behind idle_since folds_on spans recording"
 )
 
 #: The KIND of a row of the operation table that stands for a whole command.

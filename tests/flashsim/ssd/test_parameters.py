@@ -29,6 +29,17 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"read_latency": 30}, "read_latency: 30 ns, but the chip and its channel already take 30 ns"),
         ({"write_latency": 50}, "write_latency: 50 ns, but the chip and its channel already take 50 ns"),
         ({"queue_depth": 0}, "queue_depth: 0"),
+        ({"command_slots": -1}, "command_slots: -1, but it must be at least 0"),
+        ({"command_slots": 1, "command_slot": 100}, "command_slot: 100, but it must be at least 512"),
+        ({"slot_order": "arrival"}, "slot_order: arrival, but there are no command_slots"),
+        (
+            {"write_buffer": 4 * PAGE, "write_buffer_batch": 5 * PAGE},
+            "write_buffer_batch: 10240, but whole groups of 2048 that are programmed at once",
+        ),
+        (
+            {"write_buffer": 4 * PAGE, "write_buffer_batch": 1000},
+            "write_buffer_batch: 1000, but whole groups of 2048 that are programmed at once",
+        ),
         ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
         ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
         ({"gc_slicing": True}, "gc_reserve: 2, but with 1 streams and slices it must be at least 3"),
