@@ -121,11 +121,7 @@ class SsdParameters:
         "write-back",
     )
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
-    write_buffer_batch: int = size(
-        "bytes that leave the write buffer for flash one behind the other, once so many wait; 0 for what is programmed at once",
-        0,
-        default=0,
-    )
+    write_buffer_batch: int = size("bytes that leave it at once when so many wait; 0 for what is programmed at once", 0, default=0)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
     command_slots: int = count(

@@ -34,11 +34,11 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"slot_order": "arrival"}, "slot_order: arrival, but there are no command_slots"),
         (
             {"write_buffer": 4 * PAGE, "write_buffer_batch": 5 * PAGE},
-            "write_buffer_batch: 10240, but whole groups of 2048 that are programmed at once",
+            "write_buffer_batch: 10240, but whole groups of 2048",
         ),
         (
             {"write_buffer": 4 * PAGE, "write_buffer_batch": 1000},
-            "write_buffer_batch: 1000, but whole groups of 2048 that are programmed at once",
+            "write_buffer_batch: 1000, but whole groups of 2048",
         ),
         ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
         ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
