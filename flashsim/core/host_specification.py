@@ -145,7 +145,7 @@ class SpecifiedHost:
             queue = min(able, key=lambda queue: (queue.waiting[0].arrived, queue.waiting[0].id)) if self.slots.by_arrival else able[0]
             request = queue.waiting[0]
             taken = self.slots.taken_by(request.operation, request.commands[queue.dispatched][1])
-            if self.slots_taken + taken > self.slots.count > 0:
+            if self.slots_taken + taken > self.slots.number > 0:
                 return
             self.slots_taken += taken
             self.turns.rotate(-1 - self.turns.index(queue))

@@ -6,14 +6,12 @@ from itertools import permutations
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
-from flashsim.core.slots import Slots
 from flashsim.core.units import format_duration, format_size
 
 #: What grows with wear grows with so many erases of a block.
 GROWTH_ERASES = 1000
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
 LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
-
 #: The most steps of a program or an erase.
 MOST_STEPS = 1000
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
@@ -124,9 +122,7 @@ class SsdParameters:
     write_buffer_batch: int = size("bytes that leave it at once when so many wait; 0 for what is programmed at once", 0, default=0)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
-    command_slots: int = count(
-        "units of commands in the drive at most, of all queues: one that finds too few waits at the host; 0 for no bound", 0, default=0
-    )
+    command_slots: int = count("units of commands of all queues that are in the drive at most; 0 for no bound", 0, default=0)
     command_slot: int = size("bytes of such a unit; a command has one at least, and no more than there are", SECTOR, default=4096)
     slot_order: str = text("whose command is next when queues wait for slots: turns (of the queues) or arrival (the oldest)", "turns")
     zone_size: int = size(
@@ -173,6 +169,7 @@ class SsdParameters:
 
     def _check_combinations(self) -> None:
         cached = " and ".join(name for name in ("cache_read", "cache_program") if getattr(self, name))
+        together, most = self.group * self.unit_size, self.write_buffer if self.write_buffer_mode == "write-back" else 0
         copyback, overtaken = "gc_copyback: a page moves within its chip", "suspend: only a read that overtakes can interrupt"
         for chosen, refusal in (
             (self.gc_copyback and self.gc_pool == "shared", f"{copyback}, but gc_pool 'shared' moves pages between dies"),
@@ -185,7 +182,9 @@ class SsdParameters:
                 self.power_protected and self.write_buffer_mode == "coalescing",
                 "power_protected: not supported with a coalescing write_buffer",
             ),
-            (self.write_buffer_batch and self.write_buffer_mode != "write-back", "write_buffer_batch: only of a write-back write_buffer"),
+            (self.write_buffer_batch > most, "write_buffer_batch: it must be no more than a write_buffer holds, which is write-back"),
+            (self.write_buffer_batch % together > 0, f"write_buffer_batch: {together} are programmed at once, and it must be whole groups"),
+            (self.slot_order == "arrival" and not self.command_slots, "slot_order: there are no command_slots"),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
             (self.bus_rate and (self.read_submission or self.write_submission), "bus_rate: not supported with a submission time"),
         ):
@@ -225,10 +224,6 @@ class SsdParameters:
 
     def _check_host(self) -> None:
         """Check that zones divide the drive, and that placement handles have queues of their own."""
-        bound = f"whole groups of {self.group * self.unit_size} that are programmed at once, no more than the write_buffer"
-        fits = self.write_buffer_batch % (self.group * self.unit_size) == 0 and self.write_buffer_batch <= self.write_buffer
-        self._need(fits, "write_buffer_batch", bound)
-        self._need(self.slot_order == "turns" or self.command_slots > 0, "slot_order", "there are no command_slots")
         whole = self.zone_size == 0 or self.capacity % self.zone_size == 0
         self._need(whole, "zone_size", f"zones must divide the capacity, {format_size(self.capacity)}")
         self._need(self.zone_size % self.unit_size == 0, "zone_size", f"it must be whole units of {format_size(self.unit_size)}")
@@ -295,11 +290,6 @@ class SsdParameters:
         self._need(self.allocation != "static" or share < room, "capacity", bound)
 
     @property
-    def submission_queues(self) -> int:
-        """Submission queues of the host, and one of programs inside where there is a bus."""
-        return self.queues + (self.bus_rate > 0)
-
-    @property
     def unit_size(self) -> int:
         """Bytes of a mapping unit: the logical page of the translation layer, and its slot in a flash page."""
         return self.mapping_unit or self.page_size
@@ -342,16 +332,6 @@ class SsdParameters:
     def buffer_pages(self) -> int:
         """Mapping units that the write buffer holds."""
         return self.write_buffer // self.unit_size
-
-    @property
-    def batch_pages(self) -> int:
-        """Mapping units that leave the write buffer one behind the other; 0 for a group."""
-        return self.write_buffer_batch // self.unit_size
-
-    @property
-    def slots(self) -> Slots:
-        """Command slots of the drive."""
-        return Slots(self.command_slots, self.command_slot, self.slot_order == "arrival")
 
     @property
     def keeps_acknowledged(self) -> bool:

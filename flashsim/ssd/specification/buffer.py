@@ -136,13 +136,13 @@ class SpecifiedBuffer:
     def flush_goes_on(self, command: Command) -> None:
         command.pages_left = 0
         if command not in [waiting for waiting, _ in self.flushes]:
-            command.done()
+            self.drive.host.command_done(command.request, command.slots)
         self._finish_flushes()
 
     def _finish_flushes(self) -> None:
         for waiting in [flush for flush in self.flushes if not flush[1] and flush[0].pages_left == 0]:
             self.flushes.remove(waiting)
-            waiting[0].done()
+            self.drive.host.command_done(waiting[0].request, waiting[0].slots)
 
     def ready(self, operation: Operation) -> None:
         """A transfer goes over the link as soon as there is room, or a page that was dropped gives up its room."""

@@ -93,10 +93,6 @@ class Command:
         """True if it comes from a program inside the drive."""
         return bool(self.request.flags & INTERNAL)
 
-    def done(self) -> None:
-        """Let the host know that it has completed."""
-        self.drive.host.command_done(self.request, self.slots)
-
     def first_on_link(self) -> bool:
         """True if none of the command's pages has had the host link before."""
         first, self._on_its_way = not self._on_its_way, True

@@ -42,8 +42,8 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
         raise RefusedError(f"write_buffer: pages of {parameters.sectors_per_unit} sectors, but at most {_MOST_SECTORS} are supported")
     buffer = empty_record(BUFFER)
     buffer.places = places
-    buffer.batch = parameters.batch_pages
-    most, least = max(0, places - 1), max(parameters.group, parameters.batch_pages) - 1
+    buffer.batch = parameters.write_buffer_batch // parameters.unit_size
+    most, least = max(0, places - 1), max(parameters.group, int(buffer.batch)) - 1
     buffer.threshold = max(min(int(parameters.write_buffer_threshold * places), most), least)
     buffer.write_through = places > 0 and parameters.write_buffer_mode == "write-through"
     buffer.volatile = (places > 0 or parameters.continuation_latency > 0) and not parameters.power_protected

@@ -31,15 +31,6 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"queue_depth": 0}, "queue_depth: 0"),
         ({"command_slots": -1}, "command_slots: -1, but it must be at least 0"),
         ({"command_slots": 1, "command_slot": 100}, "command_slot: 100, but it must be at least 512"),
-        ({"slot_order": "arrival"}, "slot_order: arrival, but there are no command_slots"),
-        (
-            {"write_buffer": 4 * PAGE, "write_buffer_batch": 5 * PAGE},
-            "write_buffer_batch: 10240, but whole groups of 2048",
-        ),
-        (
-            {"write_buffer": 4 * PAGE, "write_buffer_batch": 1000},
-            "write_buffer_batch: 1000, but whole groups of 2048",
-        ),
         ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
         ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
         ({"gc_slicing": True}, "gc_reserve: 2, but with 1 streams and slices it must be at least 3"),
@@ -196,3 +187,17 @@ def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_pro
     kept = [{}, buffer | {"write_buffer_mode": "write-through"}, buffer | {"power_protected": True}]
     lost = [buffer, buffer | {"write_buffer_mode": "coalescing"}, continued]
     assert [drive(**changes).keeps_acknowledged for changes in kept + lost] == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"slot_order": "arrival"}, "slot_order: there are no command_slots"),
+        ({"write_buffer_batch": 5 * PAGE}, "write_buffer_batch: it must be no more than a write_buffer holds"),
+        ({"write_buffer_batch": PAGE, "write_buffer_mode": "write-through"}, "write_buffer_batch: it must be .* which is write-back"),
+        ({"write_buffer_batch": 1000}, "write_buffer_batch: 2048 are programmed at once, and it must be whole groups"),
+    ],
+)
+def test_batches_and_slots_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        drive(write_buffer=4 * PAGE, **{"write_buffer_mode": "write-back", **changes})
