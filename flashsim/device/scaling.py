@@ -36,6 +36,8 @@ SHORT = 96
 #: Of a part in use at least: blocks a plane outside the reserve, spare ones beyond those that its open blocks hold back, and log blocks
 #: or pages of a cached map.
 _BLOCKS, _BEYOND, _GRAINS = 12, 2, 16
+#: How many times as large an SLC cache of a part in use may be, in blocks, as its share of the whole's.
+_CACHE_GRAIN = 1.03
 #: The share of what is spare by which planes of a part in use may differ in how full they are.
 _UNEVEN = 0.05
 #: Parts of a disk that are told by the numbers of its tracks.
@@ -145,12 +147,7 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
     A plane has blocks enough for the open ones, for what planes differ by while one of them collects, and for counts of valid units that
     vary as their square root.  A collection frees pages that the host's writes then use up, so that on average half of what a victim gains
     is free beyond the reserve: of few blocks that is a larger share, and the part holds as much less.  Without this, a part of a drive with
-    14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.
-
-    Parameters
-    ----------
-    larger
-        Multiplies the blocks of a plane.
+    14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.  `larger` multiplies its blocks.
     """
     from flashsim.ssd.ftl.base import checked
 
@@ -166,6 +163,9 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
         blocks = max(blocks, (open_blocks + _BEYOND) * (1 + 1 / spare), uneven)
     grains = [size // _GRAINS for size in (flash.log_blocks, flash.map_cache // flash.page_size) if size]
     parts = min(int(whole / (larger * blocks)), most_parts(preset), *grains)
+    if flash.slc_cache:  # a plane's share of it is whole blocks
+        cache = flash.slc_cache / (flash.pools * flash.slc_pages * flash.unit_size)
+        parts = max(range(1, parts + 1), key=lambda each: (math.ceil(cache / each) * each <= _CACHE_GRAIN * cache, each), default=1)
     if parts <= 1:
         return preset
     part = part_of(preset, parts)
@@ -211,14 +211,10 @@ def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
         changes = _disk(disk, scale) | (_disk_pages(disk, scale) if page else _disk_commands(disk, scale))
         return replace(preset, parameters=replace(disk, **changes))
     assert preset.flash is not None
-    _refuse_zones(preset, "miniature")
+    if preset.flash.zone_size:
+        raise RefusedError(f"miniature: {preset.name} is zoned, and its erase blocks, which make its zones, cannot be shorter")
     changes = _flash(preset.flash, scale) | (_flash_pages(preset.flash, scale, page) if page else _flash_commands(preset.flash, scale))
     return replace(preset, parameters=replace(preset.flash, **changes))
-
-
-def _refuse_zones(preset: Preset, what: str) -> None:
-    if preset.flash is not None and preset.flash.zone_size:
-        raise RefusedError(f"{what}: {preset.name} is zoned, and its erase blocks, which make its zones, cannot be shorter")
 
 
 def _whole(size: float, unit: int) -> int:

@@ -50,9 +50,12 @@ class ClosedClients:
     write_share: float = 0.0
     #: Of all that is drawn: each draw is a function of the client and the number of its reference.
     seed: int = 0
+    #: Processor cores by which clients go round, and each of which lets one client think at a time; 0: they all think at once.
+    cores: int = 0
 
     def __post_init__(self) -> None:
         bounds = {"clients": self.clients >= 1, "think": 0 <= self.think < NEVER, "write_share": 0 <= self.write_share <= 1}
+        bounds["cores"] = self.cores >= 0
         bounds["page_size"] = self.page_size >= SECTOR and self.page_size % SECTOR == 0
         for name, holds in bounds.items():
             if not holds:
@@ -66,10 +69,10 @@ class ClosedClients:
         counts = np.zeros((len(pages), 2), np.int64)
         tables = ClientTables(
             np.array(numbers, np.int64), np.array(pages, np.int64), np.zeros((self.clients, 2), np.int64),
-            np.zeros(self.clients, np.int64), np.zeros(self.clients, np.int64), counts,
+            np.zeros(self.clients, np.int64), np.zeros(self.clients, np.int64), counts, np.zeros(self.cores, np.int64),
         )  # fmt: skip
         for client in range(self.clients):
-            heap_push(tables.heap, client, start + int(think_time(tables.numbers, client, 0)), client)
+            heap_push(tables.heap, client, int(thinks_until(tables, client, start)), client)
         return tables
 
     def side(self, pages: Sequence[int], start: int = 0) -> HostSide:
@@ -92,9 +95,11 @@ class ClientTables(NamedTuple):
     issued: Integers
     #: Completed requests of each device, and the sum of their response times, shape (devices, 2).
     counts: Integers
+    #: Until when each core has clients that think.
+    cores: Integers
 
 
-_STATE = types.Tuple((group_type((VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX), ClientTables),))
+_STATE = types.Tuple((group_type((VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, VECTOR), ClientTables),))
 _tables_of = state_of(_STATE)
 
 
@@ -110,6 +115,17 @@ def think_time(numbers: Integers, client: int, reference: int) -> int:
     if numbers[_EXPONENTIAL] == 0:
         return int(numbers[_THINK])
     return int(-math.log((_draw(numbers, client, reference, _PAUSE) + 1) / _RANGE) * numbers[_THINK])
+
+
+@lean_kernel
+def thinks_until(clients: ClientTables, client: int, now: int) -> int:
+    """The end of a client's think time, for which it may have to wait for its core."""
+    time = think_time(clients.numbers, client, clients.references[client])
+    if clients.cores.shape[0] == 0:
+        return now + time
+    core = client % clients.cores.shape[0]
+    clients.cores[core] = max(now, clients.cores[core]) + time
+    return int(clients.cores[core])
 
 
 @lean_kernel
@@ -129,8 +145,7 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     if device >= 0:
         clients.counts[device, 0] += 1
         clients.counts[device, 1] += now - clients.issued[tag]
-        until = now + think_time(numbers, tag, clients.references[tag])
-        numbers[_THINKING] = heap_push(clients.heap, numbers[_THINKING], until, tag)
+        numbers[_THINKING] = heap_push(clients.heap, numbers[_THINKING], thinks_until(clients, tag, now), tag)
     else:
         client = clients.heap[0, 1]
         numbers[_THINKING] = heap_pop(clients.heap, numbers[_THINKING])

@@ -24,13 +24,15 @@ from flashsim.core.state_table import State, state_of
 from flashsim.core.units import KIB, MICROSECONDS, NEVER, SECONDS
 from flashsim.execution.compiled_loop import ACT, HostSide, issue
 
+#: Background threads, writes among their requests, and bytes of a request.
+THREADS, WRITES, PAGE = 6, 0.99, 4 * KIB
 #: Requests of a thread that are outstanding at most, and how far behind its schedule a thread forgets it.
 SLOTS, FORGETS = 64, 5 * SECONDS
 #: Whole microseconds that latencies are counted in; the last are all longer ones.
 BINS = 20_000
 _RANGE = 1 << 32
-# Numbers of the load, and columns of a thread.
-_SEED, _PAGES, _PAGE_SIZE, _FROM, _COMPLETED = range(5)
+# Numbers of the load, the last of which are requests of all threads that completed, and columns of a thread.
+_SEED, _PAGES, COMPLETED = range(3)
 _NEXT, _GAP, _EVEN, _WRITES, _QUEUE, _FREE, _REQUESTS = range(7)
 # What is drawn for a request.
 _PAUSE, _PAGE, _OPERATION = range(3)
@@ -56,24 +58,13 @@ _tables_of = state_of(_STATE)
 
 @dataclass(frozen=True)
 class ScheduledThreads:
-    """Background threads and a probe, the last thread.
-
-    Raises
-    ------
-    InvalidParameterError
-        A rate out of bounds.
-    """
+    """Background threads and a probe, the last thread; rates out of bounds are refused."""
 
     #: Requests a second of all background threads, and of the probe.
     background: float
     probe: float
-    #: Background threads.
-    threads: int = 6
-    #: Writes among their requests, and among the probe's.
-    write_share: float = 0.99
+    #: Writes among the probe's requests.
     probe_write_share: float = 0.5
-    #: Bytes of a request.
-    page_size: int = 4 * KIB
     #: Of all that is drawn: each draw is a function of the thread and the number of its request.
     seed: int = 0
 
@@ -82,44 +73,33 @@ class ScheduledThreads:
             bound = f"the rates must be from 0, and of the probe above 0, to {SECONDS:,}"
             raise InvalidParameterError("requests a second", f"{self.background:g} and {self.probe:g}", bound)
 
-    def tables(self, pages: int, start: int = 0, queues: int = 1, warm_up: int = 0) -> ThreadTables:
-        """The threads as kernels take them, which begin their schedules at `start` and count what completes from `warm_up` later on."""
-        if not 1 <= pages < _RANGE // 2:
-            raise InvalidParameterError("pages", pages, f"a device has from 1 to {_RANGE // 2 - 1}")
-        count = self.threads + 1
-        numbers = np.array([self.seed, pages, self.page_size, start + warm_up, 0], np.int64)
-        threads = np.zeros((count, 7), np.int64)
-        rates = [self.background / self.threads] * self.threads + [self.probe]
+    def tables(self, pages: int, start: int = 0, queues: int = 1) -> ThreadTables:
+        """The threads as kernels take them, which begin their schedules at `start` and count what completes."""
+        count, threads = THREADS + 1, np.zeros((THREADS + 1, 7), np.int64)
+        rates = [self.background / THREADS] * THREADS + [self.probe]
         threads[:, _GAP] = [round(SECONDS / rate) if rate else 0 for rate in rates]
-        threads[-1, _EVEN] = 1
-        threads[:, _WRITES] = [round(self.write_share * _RANGE)] * self.threads + [round(self.probe_write_share * _RANGE)]
-        threads[:, _QUEUE], threads[:, _FREE] = np.arange(count) % queues, SLOTS
-        tables = ThreadTables(
-            numbers, threads, np.tile(np.arange(SLOTS), (count, 1)), np.zeros((count * SLOTS, 2), np.int64), np.zeros((2, BINS), np.int64)
-        )
+        threads[:, _WRITES] = [round(share * _RANGE) for share in [WRITES] * THREADS + [self.probe_write_share]]
+        threads[:, _QUEUE], threads[:, _FREE], threads[-1, _EVEN] = np.arange(count) % queues, SLOTS, 1
+        slots, latencies = np.zeros((count * SLOTS, 2), np.int64), np.zeros((2, BINS), np.int64)
+        tables = ThreadTables(np.array([self.seed, pages, 0]), threads, np.tile(np.arange(SLOTS), (count, 1)), slots, latencies)
         for thread in range(count):
             threads[thread, _NEXT] = start + int(gap(tables, thread)) if threads[thread, _GAP] else NEVER
         return tables
 
     def side(self, tables: ThreadTables) -> HostSide:
         """The threads as the host side of a loop."""
-        return HostSide(act, (tables,), _STATE, int(tables.threads[:, _NEXT].min()), len(tables.slots), self.page_size)
+        return HostSide(act, (tables,), _STATE, int(tables.threads[:, _NEXT].min()), len(tables.slots), PAGE)
 
 
-def recorded(tables: ThreadTables, operation: int) -> int:
-    """Latencies of the probe's reads or writes that were counted."""
-    return int(tables.latencies[operation].sum())
+def forget_counts(tables: ThreadTables) -> None:
+    """Count anew, from now on."""
+    tables.numbers[COMPLETED] = tables.latencies[:] = 0
 
 
 def percentile(tables: ThreadTables, operation: int, share: float) -> int:
-    """The shortest whole us within which a share of the probe's reads or writes that were counted completed."""
+    """The shortest whole us within which a share of the probe's reads or writes completed."""
     below = np.cumsum(tables.latencies[operation])
-    return int(np.searchsorted(below, math.ceil(share * below[-1]))) if below[-1] else BINS - 1
-
-
-def completed(tables: ThreadTables) -> int:
-    """Requests of all threads that were counted."""
-    return int(tables.numbers[_COMPLETED])
+    return int(np.searchsorted(below, math.ceil(share * below[-1])))
 
 
 @lean_kernel
@@ -142,7 +122,7 @@ def place_and_operation(tables: ThreadTables, thread: int) -> tuple[int, int]:
     """Offset and operation of a thread's next request."""
     page = (_draw(tables, thread, _PAGE) * int(tables.numbers[_PAGES])) >> 32
     operation = WRITE if _draw(tables, thread, _OPERATION) < tables.threads[thread, _WRITES] else READ
-    return page * tables.numbers[_PAGE_SIZE], operation
+    return page * PAGE, operation
 
 
 @inlined_kernel
@@ -155,7 +135,7 @@ def _issue_due(tables: ThreadTables, outbox: Integers, thread: int, now: int) ->
         tag = thread * SLOTS + tables.free[thread, threads[thread, _FREE]]
         offset, operation = place_and_operation(tables, thread)
         tables.slots[tag, 0], tables.slots[tag, 1] = now, operation
-        issue(outbox, 0, operation, offset, tables.numbers[_PAGE_SIZE], tag, threads[thread, _QUEUE])
+        issue(outbox, 0, operation, offset, PAGE, tag, threads[thread, _QUEUE])
         threads[thread, _REQUESTS] += 1
         threads[thread, _NEXT] += gap(tables, thread)
 
@@ -169,11 +149,10 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
         thread = tag // SLOTS
         tables.free[thread, threads[thread, _FREE]] = tag % SLOTS
         threads[thread, _FREE] += 1
-        if now >= tables.numbers[_FROM]:
-            tables.numbers[_COMPLETED] += 1
-            if thread == count - 1:
-                latency = min((now - tables.slots[tag, 0]) // MICROSECONDS, BINS - 1)
-                tables.latencies[tables.slots[tag, 1], latency] += 1
+        tables.numbers[COMPLETED] += 1
+        if thread == count - 1:
+            latency = min((now - tables.slots[tag, 0]) // MICROSECONDS, BINS - 1)
+            tables.latencies[tables.slots[tag, 1], latency] += 1
         _issue_due(tables, outbox, thread, now)
     else:
         for thread in range(count):

@@ -260,10 +260,7 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
 
 
 def _stagger(state: DriveState, random: np.random.Generator) -> None:
-    """Let each die overwrite a drawn number of its own pages: laid out, all would collect at the same times, and after long use do not.
-
-    This needs writes that go to the die with the least to do: others cannot be given a die.
-    """
+    """Let dies overwrite drawn numbers of their pages: after long use they collect at different times, where writes can choose dies."""
     parameters = state.parameters
     if parameters.allocation != "dynamic" or parameters.gc_pool != "die":
         return

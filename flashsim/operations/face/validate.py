@@ -11,20 +11,22 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.operations import fields
-from flashsim.operations.fields import Field, Flag, Name, Number
+from flashsim.operations.fields import Duration, Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
-from flashsim.studies.validation import published
+from flashsim.studies.validation import published, random_reads
 from flashsim.studies.validation import under_load as load_study
 
 _CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
-_DEVICE = "The preset of a drive of the file; by default the one all of whose words are in the drive's name. May be repeated."
+_DEVICE = (
+    "The preset of a drive of the file, by default the one all of whose words are in its name; of --reads the preset. May be repeated."
+)
 _claims = fields.each(fields.choice(*_CLAIMS))
 #: Columns of the table, and those that only experiments fill.
 _COLUMNS = ("claim", "drive", "at", "published", "simulated", "difference", "null", "inside", "rests on")
@@ -70,42 +72,30 @@ class PublishedOutcome(Outcome):
 class LoadOutcome(Outcome):
     """Drives under load beside what was measured on them, and how far each measure is off."""
 
+    def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
+        super().__init__(result)
+        self.samples = max(1, round(load_study.SAMPLES * scale))
+
     def printout(self) -> Iterator[Part]:
-        """A table of all rows, simulated and measured, and one of the errors of each drive beside those of its null model."""
-        yield from (Explanation(self.title), "", self._table("rows", self._rows()), "")
-        yield from (self._table("errors, and their null models'", self._errors()), "")
-        samples = max(1, round(load_study.SAMPLES * self.scale))
+        """A table of all rows, simulated and measured, and one of the errors of each drive and of its null model."""
+        rows, errors = self.summary(), self.errors().rename(columns={"factor": "preset", "null_factor": "null"})
+        rows["background"] = rows["background_per_s"].map("{:,.0f}".format)
+        rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
+        medians = errors.groupby("measure", sort=False)[["preset", "null"]].median().reset_index().assign(drive="median of drives")
+        factors = pd.concat([errors, medians]).melt(["drive", "measure"], var_name="of", value_name="shown")
+        yield from (Explanation(self.title), "", self._table(rows, "background", "rows"), "")
+        yield from (self._table(factors, "of", "errors"), "")
         yield Explanation(
-            f"Rows: simulated / measured, percentiles in us; the simulated ones are of {samples:,} reads and as many writes of the probe. "
+            f"Rows: simulated / measured, percentiles in us, simulated of {self.samples:,} reads and as many writes of the probe at least. "
             "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
             "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
         )
 
-    def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
-        super().__init__(result)
-        self.scale = scale
-
     @staticmethod
-    def _table(title: str, rows: Mapping[tuple[str, Any], Mapping[str, str]]) -> Table:
-        columns = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
-        header = ["drive", "background" if title == "rows" else "of", *columns]
-        return Table(header, [[*key, *(entries[name] for name in load_study.MEASURES)] for key, entries in rows.items()], title)
-
-    def _rows(self) -> dict[tuple[str, Any], dict[str, str]]:
-        rows: dict[tuple[str, Any], dict[str, str]] = {}
-        for cell in self.result.cells:
-            key = (cell["drive"], f"{cell['background_per_s']:,.0f}")
-            rows.setdefault(key, {})[cell["measure"]] = f"{cell['simulated']:,.0f} / {cell['measured']:,.0f}"
-        return rows
-
-    def _errors(self) -> dict[tuple[str, Any], dict[str, str]]:
-        errors: dict[tuple[str, Any], dict[str, str]] = {}
-        for row in self.result.drives():
-            errors.setdefault((row["drive"], "preset"), {})[row["measure"]] = f"{row['factor']:.2f}"
-            errors.setdefault((row["drive"], "null"), {})[row["measure"]] = f"{row['null_factor']:.2f}"
-        for place, of in enumerate(("preset", "null")):
-            errors["median of drives", of] = {measure: f"{factors[place]:.2f}" for measure, factors in self.result.medians().items()}
-        return errors
+    def _table(frame: pd.DataFrame, key: str, title: str) -> Table:
+        names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
+        groups = frame.groupby(["drive", key], sort=False)["shown"]
+        return Table(["drive", key, *names], [[drive, each, *entries] for (drive, each), entries in groups], title)
 
     def errors(self) -> pd.DataFrame:
         """A row a drive and measure: the error as a factor, and the null model's."""
@@ -113,18 +103,65 @@ class LoadOutcome(Outcome):
 
     def _draw(self) -> Figure:
         panels = {}
-        for measure in load_study.MEASURES:
-            cells = [cell for cell in self.result.cells if cell["measure"] == measure]
-            names = [f"{cell['drive']} at {cell['background_per_s']:,.0f}" for cell in cells]
-            panels[measure] = Beside(names, *([float(cell[side]) for cell in cells] for side in ("measured", "simulated")), 0.1)
+        for measure, cells in self.summary().groupby("measure", sort=False):
+            names = [f"{each.drive} at {each.background_per_s:,.0f}" for each in cells.itertuples()]
+            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
+        return published_beside_ours(panels, "", "", share=False)
+
+
+class ReadsOutcome(Outcome):
+    """Random reads of a preset beside those that were measured on the drive, and how far each measure is off."""
+
+    def printout(self) -> Iterator[Part]:
+        """A table of all rows, simulated and measured, and one of the errors of each engine and size."""
+        yield from (Explanation(self.title), "")
+        for title, frame, keys in (
+            ("rows", self.summary(), ["engine", "bs", "queue_depth", "processes"]),
+            ("errors", self.errors(), ["engine", "bs"]),
+        ):
+            shown = frame["factor"].map("{:.3f}".format) if title == "errors" else [
+                f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in frame.itertuples()
+            ]  # fmt: skip
+            groups = frame.assign(shown=shown).groupby(keys, sort=False)["shown"]
+            yield from (Table([*keys, *random_reads.MEASURES], [[*key, *entries] for key, entries in groups], title), "")
+        yield Explanation(
+            "Rows: simulated / measured, requests a second and percentiles in us. An error is a factor, the mean over rows. "
+            "What the preset says was fitted is no prediction."
+        )
+
+    def errors(self) -> pd.DataFrame:
+        """A row an engine, size and measure: the error as a factor."""
+        return pd.DataFrame(self.result.errors())
+
+    def _draw(self) -> Figure:
+        panels = {}
+        for measure, cells in self.summary().groupby("measure", sort=False):
+            names = [f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}" for each in cells.itertuples()]
+            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
         return published_beside_ours(panels, "", "", share=False)
 
 
 def _pair(value: Any, parameter: str) -> tuple[str, str]:
-    drive, _, preset = fields.text(value, parameter).partition("=")
-    if not drive or not preset:
-        raise InvalidParameterError(parameter, repr(value), "NAME=PRESET is needed, a drive of the file and its preset")
+    drive, _, preset = fields.text(value, parameter).rpartition("=")
     return drive, preset
+
+
+def _pairs(device: Any) -> dict[str, str]:
+    """The preset of each drive that is named."""
+    for drive, preset in device or ():
+        if not drive or not preset:
+            raise InvalidParameterError(
+                "--device", repr(f"{drive}{'=' * bool(drive)}{preset}"), "NAME=PRESET is needed, a drive of the file and its preset"
+            )
+    return dict(device or ())
+
+
+def _one_preset(device: Any) -> str:
+    """The one preset that is named, alone."""
+    names = [preset for drive, preset in device or () if not drive and preset]
+    if len(names) != 1 or len(device) != 1:
+        raise InvalidParameterError("--device", "none" if not device else "others", "--reads needs one preset, such as samsung-980-pro-1tb")
+    return str(names[0])
 
 
 @operation
@@ -135,8 +172,13 @@ def validate(
     ] = None,
     device: Annotated[
         Any,
-        Field(_DEVICE, "NAME=PRESET", fields.each(_pair), several=True, needs="under_load"),
+        Field(_DEVICE, "NAME=PRESET", fields.each(_pair), several=True),
     ] = None,
+    reads: Annotated[
+        str | None, Name("Measurements of random reads of one drive (CSV), each row of which is played and judged.", "FILE.csv", reads=True)
+    ] = None,
+    engine: Annotated[str | None, Name("Only the rows of this I/O engine, such as spdk.", "NAME", needs="reads")] = None,
+    core_time: Annotated[Any, Duration("Time that a core of its process spends on each request, such as 2.65us.", needs="reads")] = "0s",
     claim: Annotated[Any, Field(f"One of {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
     scale: Annotated[
         float, Number("Below 1 runs are shorter, and nothing is judged; above 1 the simulated parts of drives are larger.", "F")
@@ -145,7 +187,7 @@ def validate(
     jobs: fields.Jobs = None,
     seed: fields.Seed = 0,
     fresh: fields.Fresh = False,
-) -> PublishedOutcome | LoadOutcome:
+) -> PublishedOutcome | LoadOutcome | ReadsOutcome:
     """Run published workloads on presets of flash drives, and judge how near they come: fitted and predicted numbers apart.
 
     Random writes of 4 KiB on full drives, first and in steady state; write amplification by what is in use; the 99.9th percentile of
@@ -155,11 +197,15 @@ def validate(
     threads and a probe ask for, by the rules of SSD-iq's generator; ``achieved_per_s`` and ``read_p50_us``, ``read_p99_us``,
     ``read_p99.9_us`` and the same of writes what was measured. Errors of each drive come beside those of the best constant.
 
+    --reads plays random reads of closed loops: ``engine``, ``rw``, ``bs``, ``queue_depth`` and ``processes`` are fio's, and ``iops``,
+    ``p50_us`` and ``p99_us`` what was measured. The preset is the one that --device names.
+
     Examples::
 
         flashsim validate ssd --claim first --scale 0.1
         flashsim validate ssd --json ssd.json
         flashsim validate ssd --under-load measured.csv --device "My drive=micron-7450-pro-960gb" --json load.json
+        flashsim validate ssd --reads reads.csv --device samsung-980-pro-1tb --engine spdk
 
     Examples
     --------
@@ -168,10 +214,16 @@ def validate(
     """
     if not published.LEAST_SCALE <= scale <= 100:
         raise InvalidParameterError("scale", scale, f"it must be at least {published.LEAST_SCALE} and at most 100")
-    if under_load is not None:
-        fields.refuse({"--claim": claim, "--experiments": experiments}, "the rows of --under-load are judged, and no claims")
+    if under_load is not None or reads is not None:
+        file = "--under-load" if under_load is not None else "--reads"
+        fields.refuse({"--claim": claim, "--experiments": experiments}, f"the rows of {file} are judged, and no claims")
+        fields.refuse({"--reads": under_load and reads}, "the rows of --under-load are judged; ask for one file at a time")
+    elif device:
+        raise RefusedError("--device: it names presets of the drives of a file; give --under-load or --reads")
     settings = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh)
     with activity("runs") as progress:
         if under_load is not None:
-            return LoadOutcome(load_study.validate(Path(under_load), dict(device or ()), settings, progress), scale)
+            return LoadOutcome(load_study.validate(Path(under_load), _pairs(device), settings, progress), scale)
+        if reads is not None:
+            return ReadsOutcome(random_reads.validate(Path(reads), _one_preset(device), engine, core_time, settings, progress))
         return PublishedOutcome(published.validate(claim or _CLAIMS, settings, progress, experiments=experiments))

@@ -25,8 +25,8 @@ _WHOLE = 1 << 17
 _AREA, _BYTES = 1 << 28, 1 << 28
 #: Requests of a load at least, and at least so many times its depth; longer ones than this are as many fewer.
 _LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
-#: Writes of a steady state are so many times as many, and all pages' at least: a drive's blocks fill unevenly, and it wanders.
-_STEADY = 6
+#: Writes of a steady state are so many times as many, and all pages' at least, up to a number: blocks fill unevenly, and a drive wanders.
+_STEADY, _MOST = 6, 1 << 19
 
 
 def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
@@ -66,8 +66,8 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
     flash, device, random = part.flash, Device(part), generator(seed, "figures", str(first))
     if first.state == "steady":
         how = parse_state("steady", part, seed)
-        device.precondition(how if how.occupancy is None else replace(how, longest=0))
-        warm_up = random.integers(0, flash.logical_pages, flash.usable_pages // 3) * flash.unit_size
+        device.precondition(how if how.occupancy is None or flash.logical_pages > _WHOLE else replace(how, longest=0))
+        warm_up = random.integers(0, flash.logical_pages, min(flash.usable_pages, _MOST) // 3) * flash.unit_size
         device.serve(make_requests(WRITE, warm_up, flash.unit_size), settle=False)
     elif first.operation == READ or first.state == "sequential":
         # where reads do not go, nothing needs to be held, but for the rest of a group, and but for a map on flash, which tells of all
@@ -79,7 +79,7 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
 def _results(device: Device, flash: SsdParameters, load: DriveLoad, random: np.random.Generator, requests: int) -> dict[str, float]:
     count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
     if load.operation == WRITE and load.state == "steady":
-        count = max(count, flash.usable_pages, _STEADY * requests)
+        count = max(count, min(flash.usable_pages, _MOST), _STEADY * requests)
     elif load.operation == WRITE:
         free = flash.usable_pages - (flash.logical_pages if load.state == "sequential" else 0)
         buffered = 8 * flash.whole_page_buffer // load.size

@@ -56,12 +56,13 @@ def steady(name: str, scale: float, seed: int, used: float = math.inf) -> dict[s
     assert whole.flash is not None
     capacity = int(min(whole.capacity, used * GIB)) // whole.flash.unit_size * whole.flash.unit_size
     device, flash, amplification = _device(replace(whole, parameters=replace(whole.flash, capacity=capacity)), "steady", scale, seed)
-    count = _count(flash.usable_pages / amplification, scale, 2 * flash.buffer_pages)
+    count = _count(flash.usable_pages / amplification, scale, max(2 * flash.buffer_pages, flash.pools * flash.slots_per_block))
     _write(device, flash, count // 2, seed)
-    before, begin = device.statistics(), device.now
-    _write(device, flash, count, seed + 1)
+    before = device.statistics()
+    ends = np.sort(_write(device, flash, count, seed + 1)["completed"])
     programs, writes, again = (device.statistics()[each] - before[each] for each in ("flash_programs", "host_writes", "buffer_overwrites"))
-    return {"kIOPS": count * MILLISECONDS / (device.now - begin), "amplification": float(programs / (writes - again))}
+    slope = np.polyfit((ends - ends[0]) / MILLISECONDS, np.arange(count), 1)[0]  # dies collect in waves, and ends lie anywhere in one
+    return {"kIOPS": float(slope), "amplification": float(programs / (writes - again))}
 
 
 def tail(name: str, scale: float, seed: int, rate: float, changes: Mapping[str, Any] | None = None) -> dict[str, float]:
@@ -90,19 +91,24 @@ def filling(name: str, scale: float, seed: int, changes: Mapping[str, Any] | Non
 
 
 def _cliff(claim: Claim, drive: str, column: str, result: Mapping[str, list[float]]) -> float:
-    """A level, GB/s, between published cliffs; a cliff, GB, where the rate is first below the mean of two published levels; or the mean."""
+    """A level, GB/s, between published cliffs; a cliff, GB, where the time of writes bends most between its neighbours; or the mean.
+
+    A cliff is at 0 unless the rates before it and behind it lie on two sides of the mean of its published levels.
+    """
     published = list(zip(_columns(claim, drive), claim.published[drive], strict=True))
     levels, cliffs = ([value for name, value in published if word in name] for word in ("level", "cliff"))
     rates, size = np.array(result["GB/s"]), result["GB"][0] / len(result["GB/s"])
     if column == _MEAN:
         return _mean(rates)
     at = _ORDINALS.index(column.partition(" ")[0])
-    if "cliff" in column:
-        smooth = np.array([np.median(rates[max(0, place - 1) : place + 2]) for place in range(len(rates))])
-        below = np.flatnonzero(smooth < math.sqrt(levels[at] * levels[at + 1]))
-        return float(below[0] * size) if len(below) else math.nan
-    first, last = [0.0, *cliffs][at], [*cliffs, result["GB"][0]][at]
-    return _mean(rates[math.ceil(first / size) + 2 : int(last / size) - 2])
+    ends = [0.0, *cliffs, result["GB"][0]]
+    if "cliff" in column:  # planes fold their caches in waves, so that no single window tells
+        own = rates[math.ceil(ends[at] / size) : int(ends[at + 2] / size)]
+        times = np.cumsum(1 / own)
+        place = int(np.argmax(times[-1] / len(own) * np.arange(1, len(own) + 1) - times)) + 1
+        apart = len(own) > place and _mean(own[:place]) > math.sqrt(levels[at] * levels[at + 1]) > _mean(own[place:])
+        return ends[at] + place * size if apart else 0.0
+    return _mean(rates[math.ceil(ends[at] / size) + 2 : int(ends[at + 1] / size) - 2])
 
 
 def _mean(rates: npt.NDArray[np.float64]) -> float:

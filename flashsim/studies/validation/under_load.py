@@ -15,8 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from statistics import fmean, median, median_low
+from statistics import median_low
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.core.compiling import parts_of
@@ -24,14 +27,13 @@ from flashsim.core.copies import Original
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError
 from flashsim.core.input_files import read_text
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE, make_requests
-from flashsim.core.rng import generator
-from flashsim.core.units import GIB, KIB, SECONDS
+from flashsim.core.request import READ, WRITE
+from flashsim.core.units import GIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_in_use
 from flashsim.execution.compiled_loop import CompiledLoop
-from flashsim.execution.scheduled_threads import ScheduledThreads, completed, percentile, recorded
+from flashsim.execution.scheduled_threads import COMPLETED, PAGE, ScheduledThreads, forget_counts, percentile
 from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
@@ -46,9 +48,9 @@ MEASURES = ("achieved_per_s", *(f"{kind}_{name}_us" for kind in _OPERATIONS for 
 _LOAD = ("used_gib", "background_per_s", "probe_per_s")
 #: The share of what was offered below which a row is saturated.
 _ACHIEVED = 0.98
-#: What is played before anything is counted, as a share of what is counted; simulated time after which a load that shows too little ends.
-_WARM_UP, _LONGEST = 0.25, 120 * SECONDS
-_PAGE = 4 * KIB
+#: Every plane collects about so often while latencies are counted, as planes may do it all at once; what is played before, as a share of
+#: that; and simulated time after which a load that shows too little ends.
+_CYCLES, _WARM_UP, _LONGEST = 3, 1 / 3, 300 * SECONDS
 
 
 @dataclass(frozen=True)
@@ -66,62 +68,50 @@ class LoadRow:
 
 
 def read(path: Path) -> list[LoadRow]:
-    """Rows of a table (CSV); further columns are left out.
+    """Rows of a table (CSV), of which further columns are left out; a file that is none, or misses something, is refused."""
+    return [_row(row, where) for row, where in rows_of(path, "--under-load", ("drive", *_LOAD, *MEASURES))]
 
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        It cannot be read, is no such table, misses a column or has no rows.
-    InvalidParameterError
-        A value that is none.
-    """
-    where = f"--under-load: {path}"
+
+def rows_of(path: Path, option: str, needed: Sequence[str]) -> list[tuple[Mapping[str, str | None], str]]:
+    """Rows of a table (CSV) that an option names, each with its name in messages; the columns that are needed are there."""
+    where = f"{option}: {path}"
     try:
         rows = list(csv.DictReader(read_text(path, "utf-8-sig").splitlines(), strict=True))
     except OSError as problem:
-        raise MissingFileError(f"--under-load: cannot read {path}: {problem.strerror}") from problem
+        raise MissingFileError(f"{option}: cannot read {path}: {problem.strerror}") from problem
     except (ValueError, csv.Error) as problem:
         raise DamagedFileError(f"{where} is no table: {problem}") from None
-    columns = set(rows[0]) if rows else set()
-    if missing := [name for name in ("drive", *_LOAD, *MEASURES) if name not in columns] if rows else []:
-        raise DamagedFileError(f"{where} has no column {missing[0]}: {', '.join(('drive', *_LOAD, *MEASURES))} are needed")
     if not rows:
         raise DamagedFileError(f"{where} has no rows")
-    return [_row(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
+    if missing := [name for name in needed if name not in rows[0]]:
+        raise DamagedFileError(f"{where} has no column {missing[0]}: {', '.join(needed)} are needed")
+    return [(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
 
 
 def _row(row: Mapping[str, str | None], where: str) -> LoadRow:
+    if not row["drive"]:
+        raise InvalidParameterError(f"{where}: drive", "''", "a name is needed")
     values = {}
     for name in (*_LOAD, *MEASURES):
         try:
-            number = float(row[name] or "")
+            values[name] = float(row[name] or "")
         except ValueError:
-            number = math.nan
-        if not (0 < number < math.inf or (number == 0 and name == "background_per_s")):
+            values[name] = math.nan
+        if not (0 < values[name] < math.inf or (values[name] == 0 and name == "background_per_s")):
             raise InvalidParameterError(f"{where}: {name}", repr(row[name] or ""), "a number above 0 is needed")
-        values[name] = number
-    if not row["drive"]:
-        raise InvalidParameterError(f"{where}: drive", "''", "a name is needed")
     return LoadRow(row["drive"], values)
 
 
 def presets_of(drives: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
-    """The preset of each drive: as named, or the one all of whose words are the drive's, the most of them if there are several.
-
-    Raises
-    ------
-    UnknownNameError
-        A drive that is named is not in the file, or the presets have none of that name.
-    """
+    """The preset of each drive: as named, or the one all of whose words are the drive's, the most of them if there are several."""
     if unknown := [name for name in named if name not in drives]:
         raise UnknownNameError("--device: drive of the file", unknown[0], dict.fromkeys(drives))
-    words = {preset: _words(preset) for preset in presets.names()}
     found = dict(named)
     for drive in dict.fromkeys(drives):
-        fitting = sorted((preset for preset in words if words[preset] <= _words(drive)), key=lambda preset: -len(words[preset]))
+        fitting = [preset for preset in presets.names() if _words(preset) <= _words(drive)]
         if drive not in found and not fitting:
             raise RefusedError(f"--under-load: no preset is called as drive {drive!r} of the file: name one with --device {drive!r}=PRESET")
-        found.setdefault(drive, *fitting[:1])
+        found.setdefault(drive, max(fitting, key=lambda preset: len(_words(preset)), default=""))
     return found
 
 
@@ -132,32 +122,34 @@ def _words(name: str) -> set[str]:
 
 def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps: Mapping[str, str]) -> dict[str, float]:
     """What a drive shows under a load, by measure."""
-    device = _in_use(preset, load["used_gib"], scale, seed).copy()
+    original, cycle = _in_use(preset, load["used_gib"], scale, seed)
+    device = original.copy()
     assert device.preset.flash is not None
-    samples = max(1, round(SAMPLES * scale))
-    span = round(2 * samples / load["probe_per_s"] * SECONDS)
-    threads = ScheduledThreads(load["background_per_s"], load["probe_per_s"], page_size=_PAGE, seed=seed)
-    warm_up = round(_WARM_UP * span)
-    tables = threads.tables(device.capacity // _PAGE, device.now, device.preset.flash.queues, warm_up)
-    loop, begin, step = CompiledLoop([device.compiled], threads.side(tables)), device.now + warm_up, max(1, span // 50)
-    least, until = 0, begin
+    samples, requests = max(1, round(SAMPLES * scale)), round(_CYCLES * scale * cycle)
+    threads = ScheduledThreads(load["background_per_s"], load["probe_per_s"], seed=seed)
+    tables = threads.tables(device.capacity // PAGE, device.now, device.preset.flash.queues)
+    loop = CompiledLoop([device.compiled], threads.side(tables))
+    loop.run(completions=round(_WARM_UP * requests))
+    forget_counts(tables)
+    begin = until = loop.now
+    step, done = max(1, round(SECONDS * samples / load["probe_per_s"] / 25)), 0.0
     with activity(f"{preset} at {load['background_per_s']:,.0f} a second") as tell:
-        while least < samples and until - begin < max(_LONGEST, 2 * span):
+        while done < 1 and until - begin < _LONGEST:
             until += step
             loop.run(until)
-            least = min(recorded(tables, operation) for operation in _OPERATIONS.values())
-            tell(min(least, samples), samples)
-    if not least:
+            done = min(tables.latencies.sum(axis=1).min() / samples, tables.numbers[COMPLETED] / max(1, requests))
+            tell(min(done, 1), 1)
+    if not tables.latencies.any(axis=1).all():
         raise FlashsimError(f"{preset}: no read or no write of the probe completes at {load['background_per_s']:,.0f} a second")
-    shown = {"achieved_per_s": completed(tables) * SECONDS / (until - begin)}
+    shown = {"achieved_per_s": float(tables.numbers[COMPLETED] * SECONDS / (until - begin))}
     for kind, operation in _OPERATIONS.items():
         shown |= {f"{kind}_{name}_us": float(max(1, percentile(tables, operation, share))) for name, share in _SHARES.items()}
     return shown
 
 
 @lru_cache(maxsize=1)
-def _in_use(preset: str, used: float, scale: float, seed: int) -> Original[Device]:
-    """A part of a drive in steady state, so many GiB of the whole in use, its write buffer full."""
+def _in_use(preset: str, used: float, scale: float, seed: int) -> tuple[Original[Device], float]:
+    """A part of a drive in steady state, so many GiB of the whole in use, and writes between two collections of a plane, of all planes."""
     whole = presets.load(preset)
     if whole.flash is None:
         raise RefusedError(f"--under-load: {preset} is no flash drive")
@@ -167,10 +159,9 @@ def _in_use(preset: str, used: float, scale: float, seed: int) -> Original[Devic
     part = part_in_use(whole, max(1, scale))
     assert part.flash is not None
     device = Device(part)
-    device.precondition(parse_state("steady", part, seed))
-    pages = generator(seed, "full buffer").integers(0, device.capacity // _PAGE, 2 * part.flash.buffer_pages)
-    device.serve(make_requests(WRITE, pages * _PAGE, _PAGE), settle=False)
-    return Original(device, device.arrays)
+    reached = device.precondition(parse_state("steady", part, seed))
+    cycle = part.flash.pools * part.flash.slots_per_block / max(1.0, reached.write_amplification)
+    return Original(device, device.arrays), cycle
 
 
 @dataclass(frozen=True)
@@ -178,8 +169,6 @@ class UnderLoad:
     """Rows of a file beside what presets show."""
 
     name: str
-    #: The preset of each drive.
-    presets: Mapping[str, str]
     #: A row a row of the file, saturated ones joined, and measure.
     cells: Sequence[Mapping[str, Any]]
 
@@ -193,52 +182,31 @@ class UnderLoad:
 
     def drives(self) -> list[dict[str, Any]]:
         """A row a drive and measure: the error as a factor, and the null model's."""
-        groups = dict[tuple[str, str], list[Mapping[str, Any]]]()
-        for row in self.cells:
-            groups.setdefault((row["drive"], row["measure"]), []).append(row)
-        return [
-            {"drive": drive, "measure": measure, "factor": _factor(rows, "simulated"), "null_factor": _factor(rows, "null")}
-            for (drive, measure), rows in groups.items()
-        ]
-
-    def medians(self) -> dict[str, tuple[float, float]]:
-        """The median over drives of the error of each measure, and of its null model's."""
-        rows = self.drives()
-        return {
-            measure: (median(row["factor"] for row in own), median(row["null_factor"] for row in own))
-            for measure in MEASURES
-            for own in [[row for row in rows if row["measure"] == measure]]
-        }
+        frame: Any = pd.DataFrame(self.cells)
+        keys, sides = ["drive", "measure"], {"factor": "simulated", "null_factor": "null"}
+        errors = frame[keys].assign(**{name: np.log(frame[side] / frame["measured"]).abs() for name, side in sides.items()})
+        rows: Any = np.exp(errors.groupby(keys, sort=False).mean()).reset_index().to_dict("records")
+        return list(rows)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {"rows": self.rows(), "drives": self.drives(), "presets": dict(self.presets)}
-
-
-def _factor(rows: Sequence[Mapping[str, Any]], side: str) -> float:
-    return math.exp(fmean(abs(math.log(row[side] / row["measured"])) for row in rows))
+        return {"rows": self.rows(), "drives": self.drives()}
 
 
 def judged(rows: Sequence[LoadRow], shown: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     """Rows beside what was simulated for each: a row a load and measure, in which the saturated loads of a drive are one, their median."""
-    loads = dict[tuple[str, float], list[tuple[LoadRow, Mapping[str, float]]]]()
-    for number, (row, simulated) in enumerate(zip(rows, shown, strict=True)):
-        loads.setdefault((row.drive, math.inf if row.saturated else number), []).append((row, simulated))
-    cells = [
-        {
-            "drive": drive,
-            "background_per_s": median_low(row.values["background_per_s"] for row, _ in own),
-            "measure": measure,
-            "simulated": median(simulated[measure] for _, simulated in own),
-            "measured": median(row.values[measure] for row, _ in own),
-        }
-        for (drive, _), own in loads.items()
+    values = [
+        (row.drive, -1 if row.saturated else number, measure, row.values["background_per_s"], simulated[measure], row.values[measure])
+        for number, (row, simulated) in enumerate(zip(rows, shown, strict=True))
         for measure in MEASURES
     ]
-    logarithms = dict[tuple[Any, Any], list[float]]()
-    for cell in cells:
-        logarithms.setdefault((cell["drive"], cell["measure"]), []).append(math.log(cell["measured"]))
-    return [cell | {"null": math.exp(median(logarithms[cell["drive"], cell["measure"]]))} for cell in cells]
+    frame = pd.DataFrame(values, columns=["drive", "load", "measure", "background_per_s", "simulated", "measured"])
+    how: Any = {"background_per_s": median_low, "measure": "first", "simulated": "median", "measured": "median"}
+    cells = frame.groupby(["drive", "load", frame["measure"].rename("of")], sort=False).agg(how).reset_index(["load", "of"], drop=True)
+    cells = cells.reset_index()
+    null = cells.groupby(["drive", "measure"])["measured"].transform(lambda own: math.exp(np.log(own).median()))
+    records: Any = cells.assign(null=null).to_dict("records")
+    return list(records)
 
 
 def validate(path: Path, named: Mapping[str, str], settings: Settings, progress: Progress | None = None) -> UnderLoad:
@@ -248,14 +216,13 @@ def validate(path: Path, named: Mapping[str, str], settings: Settings, progress:
     for preset in found.values():
         if presets.load(preset).flash is None:
             raise RefusedError(f"--device: {preset} is no flash drive")
-    shares = -(-settings.jobs // len(found))
-    jobs = []
+    shares, jobs = -(-settings.jobs // len(found)), []
     for number, row in enumerate(rows):
         preset, load = found[row.drive], {name: row.values[name] for name in _LOAD}
-        label = f"{row.drive} at {load['background_per_s']:,.0f}"
-        arguments = {"preset": preset, "load": load, "scale": settings.scale, "seed": settings.seed, "stamps": kept.stamps([preset])}
-        job = Job.of(play, label, f"{preset}, {load['used_gib']:g} GiB, {number % shares}", **arguments)
+        label, group = f"{row.drive} at {load['background_per_s']:,.0f}", f"{preset}, {load['used_gib']:g} GiB, {number % shares}"
+        how: dict[str, Any] = {"scale": settings.scale, "seed": settings.seed}
+        job = Job.of(play, label, group, preset=preset, load=load, stamps=kept.stamps([preset]), **how)
         jobs.append(replace(job, weight=load["background_per_s"]))
     layers = {flash.ftl for preset in found.values() if (flash := presets.load(preset).flash)}
     results = make(jobs, settings, progress, sorted(layers), kinds=("ssd",), more=parts_of(["flashsim.execution.scheduled_threads"]))
-    return UnderLoad(path.name, found, judged(rows, [results[job] for job in jobs]))
+    return UnderLoad(path.name, judged(rows, [results[job] for job in jobs]))

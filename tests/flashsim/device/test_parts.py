@@ -52,7 +52,7 @@ def play(kind: str, monkeypatch: pytest.MonkeyPatch, whole: bool, samples: int, 
 def test_a_part_is_smaller_and_otherwise_the_whole(kind: str) -> None:
     whole, part = DRIVES[kind].flash, part_in_use(DRIVES[kind]).flash
     assert whole and part and part.usable_pages < whole.usable_pages / 3
-    same = {"blocks_per_plane": whole.blocks_per_plane, "capacity": whole.capacity}
+    same: dict[str, Any] = {"blocks_per_plane": whole.blocks_per_plane, "capacity": whole.capacity}
     assert replace(part, **same) == whole
     assert 0 <= part.effective_overprovisioning - whole.effective_overprovisioning < 0.06 * (1 + whole.effective_overprovisioning)
     assert part_in_use(DRIVES[kind], 100) == DRIVES[kind]

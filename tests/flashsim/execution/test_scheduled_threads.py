@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,7 +17,17 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution import scheduled_threads
 from flashsim.execution.compiled_loop import CompiledLoop
-from flashsim.execution.scheduled_threads import BINS, FORGETS, SLOTS, ScheduledThreads, ThreadTables, completed, percentile, recorded
+from flashsim.execution.scheduled_threads import (
+    BINS,
+    COMPLETED,
+    FORGETS,
+    SLOTS,
+    THREADS,
+    ScheduledThreads,
+    ThreadTables,
+    forget_counts,
+    percentile,
+)
 
 #: Times of service of a read and of a write.
 TIMES = 50_300, 90_700
@@ -29,14 +40,14 @@ class Reference:
         self, load: ScheduledThreads, servers: int, seconds: float, warm_up: int = 0, times: tuple[int, int] = TIMES, forgets: int = FORGETS
     ) -> None:
         tables = load.tables(1000)  # for draws alone
-        count = load.threads + 1
-        rates = [load.background / load.threads] * load.threads + [load.probe]
+        count = THREADS + 1
+        rates = [load.background / THREADS] * THREADS + [load.probe]
         self.outstanding, self.issued = [0] * count, [0] * count
         self.latencies, self.completed, self.outstanding_most = Counter[tuple[int, int]](), 0, 0
 
         def gap(thread: int) -> int:
             tables.threads[thread, scheduled_threads._REQUESTS] = self.issued[thread]
-            return int(scheduled_threads.gap(tables, thread)) if thread < load.threads else round(SECONDS / rates[-1])
+            return int(scheduled_threads.gap(tables, thread)) if thread < THREADS else round(SECONDS / rates[-1])
 
         following = [gap(thread) if rates[thread] else NEVER for thread in range(count)]
         waiting, busy = deque[tuple[int, int, int]](), list[tuple[int, int, int, int, int]]()
@@ -68,7 +79,7 @@ class Reference:
                 self.outstanding[thread] -= 1
                 if now >= warm_up:
                     self.completed += 1
-                    if thread == load.threads:
+                    if thread == THREADS:
                         self.latencies[operation, min((now - begin) // MICROSECONDS, BINS - 1)] += 1
                 issue(thread)
             for thread in range(count):
@@ -76,9 +87,12 @@ class Reference:
 
 
 def play(load: ScheduledThreads, servers: int, seconds: float, warm_up: int = 0, times: tuple[int, int] = TIMES) -> ThreadTables:
-    tables = load.tables(1000, 0, 1, warm_up)
-    station = StationEngine(StationParameters(*times, servers=servers))
-    CompiledLoop([station], load.side(tables)).run(until=round(seconds * SECONDS))
+    tables = load.tables(1000)
+    loop = CompiledLoop([StationEngine(StationParameters(*times, servers=servers))], load.side(tables))
+    if warm_up:
+        loop.run(until=warm_up - 1)
+        forget_counts(tables)
+    loop.run(until=round(seconds * SECONDS))
     return tables
 
 
@@ -90,16 +104,16 @@ def test_the_generators_rules_in_plain_python(background: int, probe: int, serve
     load = ScheduledThreads(background, probe, seed=background)
     tables, reference = play(load, servers, 0.05, warm_up), Reference(load, servers, 0.05, warm_up)
     counted = {(int(row), int(bin_)): int(tables.latencies[row, bin_]) for row, bin_ in np.argwhere(tables.latencies)}
-    assert counted == dict(reference.latencies) and completed(tables) == reference.completed > 100
+    assert counted == dict(reference.latencies) and tables.numbers[COMPLETED] == reference.completed > 100
     assert tables.threads[:, scheduled_threads._REQUESTS].tolist() == reference.issued
     assert (reference.outstanding_most == SLOTS) == (background > 100_000 or background / 90_000 > servers)
 
 
 def test_a_load_below_saturation_is_what_was_asked_for() -> None:
     tables = play(ScheduledThreads(60_000, 10_000, seed=1), 20, 2.0)
-    assert completed(tables) == pytest.approx(2 * 70_000, rel=0.01)
-    assert recorded(tables, READ) + recorded(tables, WRITE) == pytest.approx(20_000, abs=2)
-    assert recorded(tables, READ) == pytest.approx(10_000, rel=0.03)
+    assert tables.numbers[COMPLETED] == pytest.approx(2 * 70_000, rel=0.01)
+    assert tables.latencies.sum() == pytest.approx(20_000, abs=2)
+    assert tables.latencies[READ].sum() == pytest.approx(10_000, rel=0.03)
     assert percentile(tables, READ, 0.5) == 50 and percentile(tables, WRITE, 0.5) == 90  # whole microseconds
 
 
@@ -107,13 +121,13 @@ def test_a_thread_far_behind_forgets_its_schedule() -> None:
     """A slot that is free after three seconds takes what was missed first; one after ten, with more than five missed, what is due then."""
     load = ScheduledThreads(0, 1000)
     tables, outbox, gap = load.tables(1000), np.zeros((100, 6), np.int64), SECONDS // 1000
-    state, following = StateTable(scheduled_threads._STATE).crossing((tables,)), lambda: tables.threads[-1, scheduled_threads._NEXT]
-    first = 6 * SLOTS
-    assert scheduled_threads.act(state, outbox, SECONDS, -1, 0) == NEVER and following() == (SLOTS + 1) * gap
-    scheduled_threads.act(state, outbox, 3 * SECONDS, 0, first)
-    assert following() == (SLOTS + 2) * gap
-    scheduled_threads.act(state, outbox, 10 * SECONDS, 0, first)
-    assert following() == 10 * SECONDS + gap and outbox[0, 0] == SLOTS + 2
+    state, probe = StateTable(scheduled_threads._STATE).crossing((tables,)), tables.threads[-1]
+    first, act = 6 * SLOTS, cast(Any, scheduled_threads.act)
+    assert act(state, outbox, SECONDS, -1, 0) == NEVER and probe[scheduled_threads._NEXT] == (SLOTS + 1) * gap
+    act(state, outbox, 3 * SECONDS, 0, first)
+    assert probe[scheduled_threads._NEXT] == (SLOTS + 2) * gap
+    act(state, outbox, 10 * SECONDS, 0, first)
+    assert probe[scheduled_threads._NEXT] == 10 * SECONDS + gap and outbox[0, 0] == SLOTS + 2
 
 
 def test_latencies_are_cut_where_the_histogram_ends() -> None:

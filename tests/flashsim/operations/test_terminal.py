@@ -79,7 +79,7 @@ LINES = {
         "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.005 --memory 256KiB --engine builtin --allow-write --repeats 1",
         True,
     ),
-    "validate ssd": ("validate ssd --claim amplification --claim tail --scale 0.02 --jobs 1", False),
+    "validate ssd": ("validate ssd --claim amplification --scale 0.02 --jobs 1", False),
     "doctor": ("doctor", False),
 }
 

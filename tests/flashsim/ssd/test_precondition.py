@@ -22,6 +22,7 @@ from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BL
 from flashsim.testing.flash_drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
+from tests.flashsim.device.test_parts import few_dies
 from tests.tiers import seeds
 
 #: The state of a drive; steps to victims are a count of work, and grow.
@@ -36,7 +37,7 @@ def into(model: Model, how: Precondition) -> Preconditioned:
 def steady(parameters: SsdParameters, **changes: Any) -> Precondition:
     """A steady state that starts from what the models say of the drive's policy."""
     alpha = 1 + parameters.effective_overprovisioning
-    shares = occupancy(parameters.gc, alpha, parameters.pages_per_block, parameters.gc_choices)
+    shares = occupancy(parameters.gc, alpha, parameters.slots_per_block, parameters.gc_choices)
     return Precondition("steady", occupancy=shares, **{"longest": 1, **changes})
 
 
@@ -262,3 +263,16 @@ def test_busy_and_worn_drives_and_disks_are_refused() -> None:
         into(worn, Precondition())
     with pytest.raises(RefusedError, match="toshiba-5400-320gb is no flash drive"):
         Device.open("toshiba-5400-320gb").precondition(Precondition())
+
+
+def test_dies_of_a_steady_state_do_not_collect_at_the_same_time() -> None:
+    """Each is somewhere between two collections, and holds what it did: it has overwritten pages of its own."""
+    flash = few_dies("micron-7450-pro-960gb", 8, 20, 66, write_buffer=1 << 20).flash
+    assert flash
+    engine = SsdEngine(flash)
+    how = replace(steady(flash), longest=0)
+    precondition(engine.state, how)
+    check_invariants(engine)
+    free, valid = (engine.state.pools[name][: flash.pools].astype(int) for name in ("free_pages", "pool_valid"))
+    assert len(set(free.tolist())) > flash.pools // 2 and free.std() > 0.1 * (free.max() - free.min()) > 0
+    assert valid.max() - valid.min() <= 1

@@ -24,7 +24,7 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
     fitted = {each.claim.id: [cell.name for cell in each.cells if cell.calibrates] for each in judgements}
     assert fitted == {
         "first": [cell.name for cell in judgements[0].cells],
-        "steady": ["solidigm-p5520-1.92tb"],
+        "steady": ["sk-hynix-pe8110-960gb", "solidigm-p5520-1.92tb"],
         "amplification": ["micron-7450-max-800gb at 745"],
         "tail": ["sk-hynix-pe8110-960gb at 30,000", "kioxia-cm7-r-3.84tb at 30,000"],
         "cliff": [
@@ -63,7 +63,7 @@ def test_the_command_writes_what_it_prints(here: Path, flashsim: Run) -> None:
     document = json.loads((here / "ssd.json").read_text())
     (claim,) = document["claims"]
     assert claim["id"] == "published/amplification" and claim["fitted_to"] == {
-        "flash beyond the capacity": {"steady": ["p5520"], "amplification": ["745"]}
+        "flash beyond the capacity": {"steady": ["pe8110", "p5520"], "amplification": ["745"]}
     }
     assert [(row["at"], row["published"], row["rests on"]) for row in document["numbers"]] == [
         ("373", 1.104, "predicted"), ("522", 1.278, "predicted"), ("745", 1.889, "fitted"),
