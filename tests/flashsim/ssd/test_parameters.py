@@ -182,8 +182,8 @@ def test_the_operation_table_grows() -> None:
 
 
 def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_protected() -> None:
-    buffer = {"write_buffer": 4 * PAGE}
-    continued = {"continuation_latency": 20, "continuation_limit": PAGE}
+    buffer: dict[str, Any] = {"write_buffer": 4 * PAGE}
+    continued: dict[str, Any] = {"continuation_latency": 20, "continuation_limit": PAGE}
     kept = [{}, buffer | {"write_buffer_mode": "write-through"}, buffer | {"power_protected": True}]
     lost = [buffer, buffer | {"write_buffer_mode": "coalescing"}, continued]
     assert [drive(**changes).keeps_acknowledged for changes in kept + lost] == [True] * 3 + [False] * 3
@@ -200,4 +200,4 @@ def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_pro
 )
 def test_batches_and_slots_that_cannot_be(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RefusedError, match=message):
-        drive(write_buffer=4 * PAGE, **{"write_buffer_mode": "write-back", **changes})
+        drive(**{"write_buffer": 4 * PAGE, **changes})
