@@ -2,9 +2,11 @@
 
 A request arrives at its own time, or `think` nanoseconds after the request that it depends on has completed.  It then waits in the
 submission queue that its stream has, modulo their number.  Before that it may spend some time on its way to the device, in which requests
-overlap: as submitted counts when it set out.  Each queue is first come, first served: commands are dispatched in order, and at
-most `depth` of a queue are in flight.  Queues with a waiting command and room for it take turns, one command each.  A request completes
-with the last of its commands.  Arrivals are ordered before device events of the same nanosecond, and among themselves by request id.
+overlap: as submitted counts when it set out.  Each queue is first come, first served: commands are dispatched in order, and at most
+`depth` of a queue are in flight.  Queues with a waiting command and room for it take turns, one command each.  A request completes with
+the last of its commands.  A device may have a bounded number of slots, which commands of all queues hold from their dispatch until they
+complete; the next waits until it finds as many as it takes, and the others behind it.  Arrivals are ordered before device events of the
+same nanosecond, and among themselves by request id.
 
 Rows of the tables are found by ``id - base``, so that finished rows can be dropped while work goes on.
 """
@@ -16,15 +18,17 @@ import numpy as np
 from flashsim.core.groups import group_type
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
-from flashsim.core.request import READ, Integers
+from flashsim.core.request import READ, WRITE, Integers
+from flashsim.core.slots import Slots
 from flashsim.core.units import NEVER
 
 # The host's scalars: `able` queues have a waiting command and room for it, and it is the `turn` of one; `rows` and `command_rows` of the
 # tables are in use, the first of which are those of ids `request_base` and `command_base`; of `ordered` ids in `order`, `arrived` are past;
 # `delayed` ids stand in the heap, `finished` are not yet collected, and `collected` are, but still have their rows.
+# `slots_taken` is of the device's `slots` (0: it has no bound), and `by_arrival` says that the oldest command is next, whatever its queue.
 _SCALARS = record_dtype(
     int64="now depth able turn arrived delayed finished request_base command_base rows command_rows ordered collected "
-    "read_submission write_submission"
+    "read_submission write_submission slots slot_size by_arrival slots_taken"
 )
 #: A submission queue; `dispatched` counts commands of the request at its head.
 QUEUE = record_dtype(int64="head tail dispatched in_flight")
@@ -58,11 +62,12 @@ class Host(NamedTuple):
 HOST_TABLES = group_type((record_of_type(_SCALARS), *map(table_type, (QUEUE, HOST_REQUEST, HOST_COMMAND)), VECTOR, MATRIX, VECTOR), Host)
 
 
-def empty_host(depth: int, queues: int, submission: tuple[int, int], rows: int) -> Host:
+def empty_host(depth: int, queues: int, submission: tuple[int, int], rows: int, slots: Slots) -> Host:
     """The tables of a host that has asked for nothing."""
     scalars = empty_record(_SCALARS)
     scalars.depth = depth
     scalars.read_submission, scalars.write_submission = submission
+    scalars.slots, scalars.slot_size, scalars.by_arrival = slots
     return with_rows(scalars, empty_table(queues, QUEUE), rows, rows)
 
 
@@ -151,6 +156,7 @@ def arrive(host: Host) -> None:
         host.scalars.arrived += 1
     row = request - host.scalars.request_base
     host.scalars.now = time
+    host.requests[row].arrival = time
     host.requests[row].submitted = time - submission_of(host, row)
     host.requests[row].next_ready = -1
     queue = host.requests[row].queue
@@ -168,6 +174,43 @@ def _after(host: Host, queue: int) -> int:
 
 
 @inlined_kernel
+def next_command(host: Host, queue: int) -> int:
+    """The id of the command that waits first in a queue that is not empty."""
+    return host.requests[host.queues[queue].head - host.scalars.request_base].first_command + host.queues[queue].dispatched
+
+
+@inlined_kernel
+def slots_of(host: Host, command: int) -> int:
+    """Slots of a command in a device that has a bounded number; see `Slots.taken_by`."""
+    row = command - host.scalars.command_base
+    length = host.commands[row].length if host.commands[row].operation <= WRITE else 0
+    return min(host.scalars.slots, max(1, -(-length // host.scalars.slot_size)))
+
+
+@inlined_kernel
+def _oldest(host: Host) -> int:
+    """Of the queues with a command that waits and room for it, the one whose request arrived first."""
+    chosen, base = -1, host.scalars.request_base
+    for queue in range(host.queues.shape[0]):
+        request = host.queues[queue].head
+        if request >= 0 and host.queues[queue].in_flight < host.scalars.depth:
+            first, arrival = host.queues[chosen].head, host.requests[request - base].arrival
+            earlier = chosen < 0 or arrival < host.requests[first - base].arrival
+            if earlier or (arrival == host.requests[first - base].arrival and request < first):
+                chosen = queue
+    return chosen
+
+
+@lean_kernel
+def _queue_with_slots(host: Host, queue: int) -> int:
+    """The queue that dispatches next, given whose turn it is, if its command finds slots; -1 if not."""
+    if host.scalars.by_arrival:
+        queue = _oldest(host)
+    free = host.scalars.slots - host.scalars.slots_taken
+    return queue if slots_of(host, next_command(host, queue)) <= free else -1
+
+
+@inlined_kernel
 def next_queue(host: Host) -> int:
     """The queue that dispatches next: from the one whose turn it is on, the first with a command that waits and room for it; -1 if none.
 
@@ -178,19 +221,15 @@ def next_queue(host: Host) -> int:
     queue = host.scalars.turn
     while host.queues[queue].head < 0 or host.queues[queue].in_flight >= host.scalars.depth:
         queue = _after(host, queue)
-    return queue
-
-
-@inlined_kernel
-def next_command(host: Host, queue: int) -> int:
-    """The id of the command that waits first in a queue that is not empty."""
-    return host.requests[host.queues[queue].head - host.scalars.request_base].first_command + host.queues[queue].dispatched
+    return queue if host.scalars.slots == 0 else _queue_with_slots(host, queue)
 
 
 @inlined_kernel
 def take_command(host: Host, queue: int) -> int:
     """Dispatch the next command of a queue, which `next_queue` found; return its id."""
     command = next_command(host, queue)
+    if host.scalars.slots > 0:
+        host.scalars.slots_taken += slots_of(host, command)
     row = host.queues[queue].head - host.scalars.request_base
     if host.queues[queue].dispatched == 0:
         host.requests[row].started = host.scalars.now
@@ -215,6 +254,8 @@ def command_done(host: Host, command: int) -> bool:
     queue = host.requests[row].queue
     host.scalars.able += host.queues[queue].head >= 0 and host.queues[queue].in_flight == host.scalars.depth
     host.queues[queue].in_flight -= 1
+    if host.scalars.slots > 0:
+        host.scalars.slots_taken -= slots_of(host, command)
     host.requests[row].pending -= 1
     if host.requests[row].pending > 0:
         return False

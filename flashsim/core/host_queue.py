@@ -10,6 +10,7 @@ from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request,
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.records import COMMANDS, COMPLETIONS, REQUESTS, VECTOR, RecordArray, field_views
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
+from flashsim.core.slots import NO_BOUND, Slots
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
 
@@ -30,6 +31,8 @@ class HostQueue:
         Submission queues; a request's is its stream modulo their number.
     submission
         Nanoseconds that a read, and any other request, is on its way to the device; requests overlap in it.
+    slots
+        What commands of all queues hold from their dispatch until they complete.
 
     Attributes
     ----------
@@ -37,9 +40,9 @@ class HostQueue:
         What the kernels work on; `append` makes it anew when it needs room.
     """
 
-    def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0), slots: Slots = NO_BOUND) -> None:
         check_queues(depth, queues)
-        self.tables = empty_host(depth, queues, submission, _FIRST_ROWS)
+        self.tables = empty_host(depth, queues, submission, _FIRST_ROWS, slots)
         self.scalars = self.tables.scalars
         self._see_scalars()
         self._empty_queues()
@@ -119,7 +122,7 @@ class HostQueue:
         """Forget all requests that have not completed (a power cut)."""
         self.scalars.request_base += self.scalars.rows
         self.scalars.command_base += self.scalars.command_rows
-        for name in ("able", "arrived", "delayed", "finished", "rows", "command_rows", "ordered", "collected"):
+        for name in ("able", "arrived", "delayed", "finished", "rows", "command_rows", "ordered", "collected", "slots_taken"):
             self.scalars[name] = 0
         self._empty_queues()
 

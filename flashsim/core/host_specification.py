@@ -18,6 +18,7 @@ import simpy
 from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
+from flashsim.core.slots import NO_BOUND, Slots
 from flashsim.core.units import NEVER
 
 #: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
@@ -58,6 +59,7 @@ class HostRequest:
     pending: int = 0
     dependents: list[HostRequest] = field(default_factory=list)
     submitted: int = 0
+    arrived: int = 0
     started: int = -1
     completed: int = -1
 
@@ -66,7 +68,8 @@ class SpecifiedHost:
     """Queues requests and hands their commands to `admit(request, offset, length)`; `open` are those that have not completed, by id.
 
     Each of the submission queues has at most `depth` commands in flight.  A read, and any other request, is on its way to the device for as
-    many nanoseconds as `submission` tells.
+    many nanoseconds as `submission` tells.  Commands of all queues hold `slots` from their dispatch until they complete: the next waits,
+    and those behind it, until it finds as many as it takes.
     """
 
     def __init__(
@@ -76,11 +79,12 @@ class SpecifiedHost:
         admit: Callable[[HostRequest, int, int], None],
         queues: int = 1,
         submission: tuple[int, int] = (0, 0),
+        slots: Slots = NO_BOUND,
     ) -> None:
         check_queues(depth, queues)
         self.depth = depth
         self.admit = admit
-        self.submission = submission
+        self.submission, self.slots = submission, slots
         self._next_id = 0
         self._begin(env, queues)
 
@@ -90,6 +94,7 @@ class SpecifiedHost:
         self.turns = deque(self.queues)  # in the order of their turns
         self.completed: list[HostRequest] = []
         self.open: dict[int, HostRequest] = {}
+        self.slots_taken = 0
 
     def clear(self, env: simpy.Environment) -> None:
         """Forget all requests, and go on in another environment; ids go on too."""
@@ -131,13 +136,19 @@ class SpecifiedHost:
         event.callbacks.append(lambda _: self._arrive(request))
 
     def _arrive(self, request: HostRequest) -> None:
+        request.arrived = int(self.env.now)
         request.queue.waiting.append(request)
         self._dispatch()
 
     def _dispatch(self) -> None:
-        while queue := next((queue for queue in self.turns if queue.waiting and queue.in_flight < self.depth), None):
-            self.turns.rotate(-1 - self.turns.index(queue))
+        while able := [queue for queue in self.turns if queue.waiting and queue.in_flight < self.depth]:
+            queue = min(able, key=lambda queue: (queue.waiting[0].arrived, queue.waiting[0].id)) if self.slots.by_arrival else able[0]
             request = queue.waiting[0]
+            taken = self.slots.taken_by(request.operation, request.commands[queue.dispatched][1])
+            if self.slots_taken + taken > self.slots.number > 0:
+                return
+            self.slots_taken += taken
+            self.turns.rotate(-1 - self.turns.index(queue))
             if queue.dispatched == 0:
                 request.started = int(self.env.now)
             offset, length = request.commands[queue.dispatched]
@@ -148,9 +159,13 @@ class SpecifiedHost:
                 queue.waiting.popleft()
             self.admit(request, offset, length)
 
-    def command_done(self, request: HostRequest) -> None:
-        """Account for a command that completes now; once all else that follows from the event has happened, admit what waits."""
+    def command_done(self, request: HostRequest, slots: int = 0) -> None:
+        """Account for a command that completes now and held so many slots.
+
+        Once all else that follows from the event has happened, what waits is admitted.
+        """
         request.queue.in_flight -= 1
+        self.slots_taken -= slots
         request.pending -= 1
         if request.pending == 0:
             request.completed = int(self.env.now)

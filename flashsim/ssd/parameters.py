@@ -12,7 +12,6 @@ from flashsim.core.units import format_duration, format_size
 GROWTH_ERASES = 1000
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
 LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
-
 #: The most steps of a program or an erase.
 MOST_STEPS = 1000
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
@@ -24,6 +23,7 @@ _CHOICES = {
     "cell": tuple(LEVELS),
     "slc_mode": ("static", "dynamic"),
     "slc_full": ("direct", "fold"),
+    "slot_order": ("turns", "arrival"),
     "suspend": ("none", "program", "erase", "both"),
     "write_buffer_mode": ("write-back", "write-through", "coalescing"),
 }
@@ -84,7 +84,7 @@ class SsdParameters:
         default=1,
     )
     gc_copyback: bool = switch("whether pages move within the chip, not over the channel", default=False)
-    gc_slicing: bool = switch("whether a victim is emptied page by page, between host writes", default=False)
+    gc_slicing: bool = switch("whether a victim is emptied in slices, between host writes: by what is programmed at once", default=False)
     gc_stop: int = count("free blocks up to which a plane that collects goes on; 0 for gc_reserve", 0, default=0)
     wear: str = text("wear levelling: a member's name or a Python file", "none")
     wear_gap: int = count(
@@ -119,8 +119,12 @@ class SsdParameters:
         "write-back",
     )
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
+    write_buffer_batch: int = size("bytes that leave it at once when so many wait; 0 for what is programmed at once", 0, default=0)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
+    command_slots: int = count("units of commands of all queues that are in the drive at most; 0 for no bound", 0, default=0)
+    command_slot: int = size("bytes of such a unit; a command has one at least, and no more than there are", SECTOR, default=4096)
+    slot_order: str = text("whose command is next when queues wait for slots: turns (of the queues) or arrival (the oldest)", "turns")
     zone_size: int = size(
         "bytes of a zone of a zoned namespace, which is written in order and reset as a whole; 0 for no zones", 0, default=0
     )
@@ -165,6 +169,7 @@ class SsdParameters:
 
     def _check_combinations(self) -> None:
         cached = " and ".join(name for name in ("cache_read", "cache_program") if getattr(self, name))
+        together, most = self.group * self.unit_size, self.write_buffer if self.write_buffer_mode == "write-back" else 0
         copyback, overtaken = "gc_copyback: a page moves within its chip", "suspend: only a read that overtakes can interrupt"
         for chosen, refusal in (
             (self.gc_copyback and self.gc_pool == "shared", f"{copyback}, but gc_pool 'shared' moves pages between dies"),
@@ -177,6 +182,9 @@ class SsdParameters:
                 self.power_protected and self.write_buffer_mode == "coalescing",
                 "power_protected: not supported with a coalescing write_buffer",
             ),
+            (self.write_buffer_batch > most, "write_buffer_batch: it must be no more than a write_buffer holds, which is write-back"),
+            (self.write_buffer_batch % together > 0, f"write_buffer_batch: {together} are programmed at once, and it must be whole groups"),
+            (self.slot_order == "arrival" and not self.command_slots, "slot_order: there are no command_slots"),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
             (self.bus_rate and (self.read_submission or self.write_submission), "bus_rate: not supported with a submission time"),
         ):
@@ -192,7 +200,6 @@ class SsdParameters:
             (self.write_buffer_mode == "coalescing", "not supported with a coalescing write_buffer"),
             (self.allocation == "static", "not supported with static allocation, as units of several addresses share a flash page"),
             (self.gc_copyback, "not supported with gc_copyback, as units of several flash pages move into one"),
-            (self.gc_slicing, "not supported with gc_slicing, as every slice would leave a flash page half empty"),
         ):
             if chosen:
                 raise RefusedError(f"{several}: {refusal}")
@@ -281,11 +288,6 @@ class SsdParameters:
         self._need(self.logical_pages < room * self.pools, "capacity", bound)
         bound = f"with static allocation a plane takes {share} pages, and it can hold {room - 1}"
         self._need(self.allocation != "static" or share < room, "capacity", bound)
-
-    @property
-    def submission_queues(self) -> int:
-        """Submission queues of the host, and one of programs inside where there is a bus."""
-        return self.queues + (self.bus_rate > 0)
 
     @property
     def unit_size(self) -> int:

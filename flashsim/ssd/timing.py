@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import SECTOR
+from flashsim.core.slots import Slots
 from flashsim.core.units import format_duration, transfer_time
 from flashsim.ssd.parameters import SsdParameters
 
@@ -63,6 +64,11 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         round(_long_chance(parameters) * 2**32),
         max(1, parameters.suspend_progress),
     )
+
+
+def slots_of(parameters: SsdParameters) -> Slots:
+    """Command slots of a drive."""
+    return Slots(parameters.command_slots, parameters.command_slot, parameters.slot_order == "arrival")
 
 
 def _long_chance(parameters: SsdParameters) -> float:

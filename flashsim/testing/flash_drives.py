@@ -97,6 +97,10 @@ def random_drive(seed: int) -> SsdParameters:
         parameters = replace(parameters, **dict(zip(names, times.tolist(), strict=True)))
     if parameters.suspend != "none":
         parameters = with_steps(seed, parameters)
+    slots = generator(seed, "slots")
+    if slots.random() < 0.4:
+        size, order = int(slots.choice([512, PAGE, 4096])), str(slots.choice(["turns", "arrival"]))
+        parameters = replace(parameters, command_slots=int(slots.integers(1, 12)), command_slot=size, slot_order=order)
     reads, programs = (bool(random.random() < 0.6) for _ in range(2))
     plain = not parameters.multi_plane and parameters.suspend == "none"
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
@@ -120,10 +124,13 @@ def with_units(seed: int, parameters: SsdParameters) -> SsdParameters:
     unit = PAGE // int(random.choice([2, 4]))
     changed = replace(
         parameters, mapping_unit=0, ftl="page", allocation=str(random.choice(["round-robin", "dynamic"])), gc_copyback=False,
-        gc_slicing=False, endurance=0, write_buffer=int(random.choice([1, 2, 5])) * PAGE, continuation_latency=0, continuation_limit=0,
+        endurance=0, write_buffer=int(random.choice([1, 2, 5])) * PAGE, continuation_latency=0, continuation_limit=0,
         write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])), capacity=unit,
     )  # fmt: skip
     changed = replace(changed, mapping_unit=unit)
+    if changed.write_buffer_mode == "write-back" and generator(seed, "batches").random() < 0.5:
+        groups = int(generator(seed, "batch").integers(1, 1 + changed.write_buffer // PAGE))
+        changed = replace(changed, write_buffer_batch=groups * PAGE)
     capacity = max(1, min(parameters.capacity, (changed.pools * changed.pool_limit - 1) * unit) // PAGE) * PAGE
     return replace(changed, capacity=capacity, power_protected=bool(random.random() < 0.3))
 
@@ -140,9 +147,12 @@ def with_levels(seed: int, parameters: SsdParameters) -> SsdParameters:
         read_retry=(retry := float(random.choice([0, 0.2]))), read_retry_growth=(growth := float(random.choice([0, 20]))),
         read_retry_time=int(random.choice([0, 50])) * (retry + growth > 0),
         pages_per_block=levels * 2 if one_shot else parameters.pages_per_block,
-        write_buffer=max(parameters.write_buffer, levels * PAGE * one_shot), capacity=PAGE,
+        write_buffer=max(parameters.write_buffer, levels * PAGE * one_shot), capacity=PAGE, write_buffer_batch=0,
         mapping_unit=0 if one_shot and random.random() < 0.3 else parameters.mapping_unit,
     )  # fmt: skip
+    if parameters.write_buffer_batch:
+        whole = changed.group * changed.unit_size
+        changed = replace(changed, write_buffer_batch=max(1, parameters.write_buffer_batch // whole) * whole)
     capacity = min(parameters.capacity, (changed.pools * changed.pool_limit - 1) * changed.unit_size) if one_shot else parameters.capacity
     return replace(changed, capacity=max(1, capacity // PAGE) * PAGE)
 

@@ -64,6 +64,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "write_buffer": {
         "none": {"write_buffer": 0},
         "write-back": BUFFER,
+        "batches": {**BUFFER, "write_buffer_batch": 8 * PAGE},
         "protected": {**BUFFER, "power_protected": True},
         "write-through": {**BUFFER, "write_buffer_mode": "write-through"},
         "coalescing": {**BUFFER, "write_buffer_mode": "coalescing"},
@@ -75,6 +76,11 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "cache_read": levels_of("cache_read", SWITCH),
     "cache_program": levels_of("cache_program", SWITCH),
     "queues": levels_of("queues", {"1": 1, "2": 2}),
+    "slots": {
+        "none": {},
+        "turns": {"command_slots": 6, "command_slot": PAGE},
+        "arrival": {"command_slots": 3, "slot_order": "arrival"},
+    },
     "submission": {"none": {}, "some": {"read_submission": 20, "write_submission": 30}},
     "link_command": {"none": {}, "some": {"link_read_command": 10, "link_write_command": 30}},
     "bus": {"none": {}, "some": {"bus_rate": PAGE * 10**8 // 2}},

@@ -24,7 +24,7 @@ def protected_drive(seed: int, ftl: str, buffer_pages: int) -> SsdParameters:
     plain = replace(random_drive(seed), endurance=0, power_protected=False, continuation_latency=0, continuation_limit=0)
     changed = drive_for(ftl, replace(plain, write_buffer=buffer_pages * PAGE, write_buffer_mode="write-back"))
     size = max(changed.write_buffer, buffer_pages * PAGE)
-    return replace(changed, write_buffer=size, write_buffer_mode="write-back", power_protected=True)
+    return replace(changed, write_buffer=size, write_buffer_batch=0, write_buffer_mode="write-back", power_protected=True)
 
 
 def slow_programs(parameters: SsdParameters) -> SsdParameters:

@@ -45,9 +45,9 @@ class SmartSpecification(SmartDrive):
         event.callbacks.append(lambda _: action())
         return event
 
-    def _react(self, request: HostRequest) -> None:
+    def _react(self, request: HostRequest, slots: int) -> None:
         """A command of the drive is done: once all that follows has happened, those that waited for its request go on."""
-        self._command_done(request)
+        self._command_done(request, slots)
         if len(self._host.completed) == 1 and request.pending == 0:
             self._at(_REACTION, self._go_on_with_completions)
 

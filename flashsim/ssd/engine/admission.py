@@ -24,7 +24,7 @@ from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import MEMORY_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE, lookup
 from flashsim.ssd.state.geometry import block_of, pool_of_block
 from flashsim.ssd.state.pools import choose_stream, collector_of, next_write_id
-from flashsim.ssd.state.write_buffer import enter_buffer, find_entry, is_whole, needs_medium, sector_mask
+from flashsim.ssd.state.write_buffer import begin_batch, enter_buffer, find_entry, is_whole, needs_medium, sector_mask
 
 # How many commands ahead of its admission memory is asked for a page's place in the map, what a write finds there, and the block's peers.
 _MAP_AHEAD, _PAGE_AHEAD, _PEERS_AHEAD = 12, 7, 3
@@ -99,6 +99,7 @@ def admit_buffered(
         complete = coalescing and is_whole(flash, entry)
         if not through and (complete or flash.buffer.waiting > flash.buffer.threshold):
             planned = buffering.leave(flow, flash, policies, times.timing, command, page, 1 if complete else 0, False)
+            flow.engine.batch_leaves = begin_batch(flash.buffer)
         return planned
     if entry >= 0 and operation == READ and mask & ~flash.entries[entry].sector_mask == 0:
         times.counters.buffer_read_hits += 1
@@ -191,18 +192,20 @@ def enter_controller(flow: Flow, control: RecordArray, command: int, now: int) -
 def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, now: int) -> int:
     """Plan to write all that the buffer holds; the flush waits for all pages on their way to flash, and for the controller.
 
-    Returns DONE, or why it stopped short.
+    Or plan to write the rest of a batch that leaves with a command.  Returns DONE, or why it stopped short.
     """
-    command = flow.engine.flushing
-    while flash.buffer.waiting > 0:
+    command, batch = flow.engine.flushing, flow.engine.batch_leaves != 0
+    most = flash.buffer.threshold + 1 - flash.buffer.batch if batch else 0
+    while flash.buffer.waiting > most:
         if flow.engine.live + flash.control.plan_rows > flow.operations.shape[0]:
             return TABLE_FULL
         if not buffering.leave(flow, flash, policies, timing, command, -1, 0, False):
             return POLICY_FAILED
-    flow.engine.flushing = -1
-    flow.operations[command].flush_mark = flow.engine.next_id
-    flow.operations[command].pending = flow.engine.destaging + 1
-    tables.enqueue(flow, tables.FLUSHES, command, tables.IN_DIE)
+    flow.engine.flushing, flow.engine.batch_leaves = -1, 0
+    if not batch:
+        flow.operations[command].flush_mark = flow.engine.next_id
+        flow.operations[command].pending = flow.engine.destaging + 1
+        tables.enqueue(flow, tables.FLUSHES, command, tables.IN_DIE)
     enter_controller(flow, flash.control, command, now)
     return DONE
 
@@ -248,7 +251,10 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
             length = 0
         if length > 0 and not admit(flow, flash, times, policies, command, operation, offset, length):
             return POLICY_FAILED
-        enter_controller(flow, flash.control, command, host.scalars.now)
+        if flow.engine.batch_leaves:
+            flow.engine.flushing = command
+        else:
+            enter_controller(flow, flash.control, command, host.scalars.now)
 
 
 @inlined_kernel

@@ -29,6 +29,7 @@ from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import FLASH, TIMING
 from flashsim.ssd.state.geometry import filled_record
+from flashsim.ssd.timing import slots_of
 
 _SPAN_ROWS = 65536
 #: Commands of a compiled loop for which there are write ids before it must ask again.
@@ -119,7 +120,8 @@ class SsdEngine(FlashModel, CompiledEngine):
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
         self._steps = called_at(dispatch, *((fold,) if parameters.slc_idle else ()))
-        super().__init__(HostQueue(parameters.queue_depth, parameters.submission_queues, submission), advance, _STATE)
+        host = HostQueue(parameters.queue_depth, parameters.queues + (parameters.bus_rate > 0), submission, slots_of(parameters))
+        super().__init__(host, advance, _STATE)
         self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))
 
     @property

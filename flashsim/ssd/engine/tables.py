@@ -69,12 +69,13 @@ READY, WANTING, FLUSHES = -3, -2, -1
 GATE = records.record_dtype(int64="last_erase", int32="holders pending oldest_erase newest_erase")
 #: The engine's scalars.  `spans` are recorded in the log if `recording` is set.  The dies that were woken stand between `first_woken` and
 #: `last_woken`.  `room` is the pages that the write buffer can still take, `destaging` counts acknowledged pages that are on their way to
-#: flash, and `flushing` is a flush command that is still being admitted.  `happened` counts the events since power came.  `read_end` and
+#: flash, and `flushing` is a flush that is still being admitted, or a write with which a batch leaves
+#: the buffer (`batch_leaves`).  `happened` counts the events since power came.  `read_end` and
 #: `write_end` are where the last read and write ended, and `pages_behind` the controller's pages of writes that go on there.
 #: `idle_since` is when the drive became idle with an SLC cache to fold (-1: it is not), `folds_on` whether it has folded since a command.
 ENGINE = records.record_dtype(
-    int64="next_id unused watermark live first_woken last_woken room destaging flushing happened read_end write_end pages_behind "
-    "idle_since folds_on spans recording"
+    int64="next_id unused watermark live first_woken last_woken room destaging flushing batch_leaves happened read_end write_end "
+    "pages_behind idle_since folds_on spans recording"
 )
 
 #: The KIND of a row of the operation table that stands for a whole command.

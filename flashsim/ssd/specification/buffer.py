@@ -22,6 +22,7 @@ class SpecifiedBuffer:
     def __init__(self, drive: DriveOfParts) -> None:
         self.drive, self.state = drive, drive.state
         self.room = drive.parameters.buffer_pages
+        self.batch_leaves = False  # whether a page of the command at hand was one too many
         self.wanting: deque[Operation] = deque()  # transfers that wait for room
         self.transfers: dict[int, Operation] = {}  # by number, those that are still to come
         self.stores: list[Operation] = []  # of acknowledged pages on their way to flash
@@ -64,6 +65,7 @@ class SpecifiedBuffer:
             self._leave(command, page, 1)
         elif not through and buffer.waiting > buffer.threshold:
             self._leave(command)
+            self.batch_leaves = bool(write_buffer.begin_batch(buffer))
 
     def leave_through(self, command: Command, page: int) -> None:
         """The last pages of a command, up to `page`, leave for flash, and the command waits for that."""
@@ -71,6 +73,13 @@ class SpecifiedBuffer:
         command.pages_left += own
         for store in self._leave(command, page, own)[:own]:
             store.part = True
+
+    def leave_as_batch(self, command: Command) -> None:
+        """The rest of a batch leaves, if pages of a command let it begin to."""
+        buffer = self.state.buffer
+        while self.batch_leaves and buffer.waiting > buffer.threshold + 1 - buffer.batch:
+            self._leave(command)
+        self.batch_leaves = False
 
     def _after_transfer(self, entry: int, operation: Operation) -> Operation | None:
         """Let an operation wait for the last transfer to an entry, if that is still to come; return it."""
@@ -127,13 +136,13 @@ class SpecifiedBuffer:
     def flush_goes_on(self, command: Command) -> None:
         command.pages_left = 0
         if command not in [waiting for waiting, _ in self.flushes]:
-            self.drive.host.command_done(command.request)
+            self.drive.host.command_done(command.request, command.slots)
         self._finish_flushes()
 
     def _finish_flushes(self) -> None:
         for waiting in [flush for flush in self.flushes if not flush[1] and flush[0].pages_left == 0]:
             self.flushes.remove(waiting)
-            self.drive.host.command_done(waiting[0].request)
+            self.drive.host.command_done(waiting[0].request, waiting[0].slots)
 
     def ready(self, operation: Operation) -> None:
         """A transfer goes over the link as soon as there is room, or a page that was dropped gives up its room."""

@@ -69,6 +69,7 @@ from flashsim.ssd.state.flash_array import (
     ZERO_PAGE,
 )
 from flashsim.ssd.state.pools import choose_stream, next_write_id
+from flashsim.ssd.timing import slots_of
 
 
 class SsdSpecification(FlashModel, SpecifiedDevice):
@@ -81,7 +82,8 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self._next_number = 0
         self._power_up(0)
         submission = (parameters.read_submission, parameters.write_submission)
-        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, parameters.submission_queues, submission)
+        queues = parameters.queues + (parameters.bus_rate > 0)  # the last is that of programs inside
+        self.host = SpecifiedHost(self.env, parameters.queue_depth, self._admit, queues, submission, slots_of(parameters))
 
     def _power_up(self, now: int) -> None:
         drive = self.parameters
@@ -110,6 +112,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = self.command_of(request)
+        command.slots = self.host.slots.taken_by(request.operation, length)
         self.cache.folds_on = False
         command.through = bool(needs_medium(self.state.buffer, request.operation, request.flags))
         choose_stream(self.state.control, self.host.queues.index(request.queue))
@@ -142,6 +145,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 self.state.trimmed[page] = next_write_id(control)
         if command.gathered:
             self.buffer.leave_through(command, (end - 1) // size)
+        self.buffer.leave_as_batch(command)
         if operation == FLUSH and command.through:
             self.buffer.flush(command)
         self.env.process(self._command(command))
@@ -242,7 +246,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if command.request.operation == FLUSH:
             self.buffer.flush_goes_on(command)
         elif command.pages_left == 0:
-            self.host.command_done(command.request)
+            self.host.command_done(command.request, command.slots)
 
     def transfer(self, operation: Operation) -> None:
         if operation.kind == ZERO_PAGE:
@@ -289,7 +293,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if command.pages_left == 0 and command is self.cache.folding:
             self.cache.folding = None
         elif command.pages_left == 0:
-            self.host.command_done(command.request)
+            self.host.command_done(command.request, command.slots)
 
     def _release_block(self, operation: Operation) -> None:
         for erase in operation.erases:

@@ -126,12 +126,18 @@ def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
 
 @lean_kernel
 def pace(flash: Flash, collector: int) -> int:
-    """Pages of the victim to move now: all, or in slices as many as let free pages last until it is empty."""
+    """Pages of the victim to move now: all, or in slices, of whole groups, as many as let free pages last until it is empty.
+
+    With batches these are rounded up or down, on average to no more than that, for all that collect before the same batch alike.
+    """
     valid = flash.blocks[flash.pools[collector].victim].valid
     if not flash.control.slicing:
         return valid
-    spare = flash.pools[collector].free_pages - flash.control.least_pages - valid
-    return max(1, -(-valid // max(1, spare)))
+    spare, group = flash.pools[collector].free_pages - flash.control.least_pages - valid, flash.control.group
+    turns = max(1, spare // group)
+    if flash.buffer.batch == 0 or turns == 1:
+        return max(1, -(-valid // (turns * group))) * group
+    return (((valid << 32) // (turns * group) + flash.buffer.rounding) >> 32) * group
 
 
 @lean_kernel
@@ -141,7 +147,7 @@ def empty_victim(flash: Flash, policies: Policies, row: int, pool: int, collecto
     if flash.control.shared and not pools.takes_writes(flash, pool):  # victims before used up its free blocks
         pool = pools.next_pool(flash, 0)
     end = block * flash.control.pages_per_block + flash.blocks[block].written
-    for _ in range(pace(flash, collector)):
+    for _ in range(min(pace(flash, collector), flash.blocks[block].valid)):
         begin_page = flash.pools[collector].victim_page
         flash_page = next_valid(flash, begin_page)
         if flash_page < 0:

@@ -57,10 +57,11 @@ POOL = record_dtype(int64=_FREE + _CACHE + _COLLECTED)
 BLOCK = record_dtype(int64="state valid peer_after peer_before changed written after before erases cycles limit slc")
 #: One more than the logical page, 0 for none: the one that is mapped there, and the one that the page's spare area names.
 FLASH_PAGE = record_dtype(int32="owner spare_owner")
-#: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many do, the oldest, the first unused row;
+#: The write buffer: how many pages it holds (0: there is none), how many entries may wait, how many leave at once when one more does (0: a
+#: group), by what their collection is rounded, in 2^-32, how many wait, the oldest, the first unused row;
 #: whether writes are acknowledged only when they are programmed; whether only parts of pages come there; whether it, or the controller's
 #: own memory, loses in a power cut what it has acknowledged.
-BUFFER = record_dtype(int64="places threshold waiting oldest unused write_through coalescing volatile")
+BUFFER = record_dtype(int64="places threshold batch rounding waiting oldest unused write_through coalescing volatile")
 #: A page in the write buffer.  `stream` is that of its newest sectors, `sector_mask` has a bit for each sector that the buffer holds,
 #: `write_id` is that of the newest of them, and `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer
 #: that is to bring the newest (-1: it has ended).  `after` and `before` link entries to a ring in the order in which they came, and `after`

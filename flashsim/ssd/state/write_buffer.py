@@ -12,6 +12,9 @@ Where several pages are programmed at once, the oldest of the entries leave as s
 placement handle as that takes: a group.  A page that must leave takes the oldest others along.  At a flush, and where nothing else waits, a
 group is not full.
 
+Where a batch leaves at once, groups follow the first as long as more wait than the threshold less the batch: behind the last page of the
+command that was one too many.  So all dies program together, and while they do nothing else leaves.
+
 Entries are found by a hash of their page.
 
 Which commands wait for the medium, that is, until what they make durable is on flash, is one rule: `needs_medium`.
@@ -29,6 +32,7 @@ from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
 from flashsim.ssd.state.pools import join_ring, leave_ring, next_write_id
 
 _MOST_SECTORS = 62  # bits of a mask
+_GOLDEN = 2654435769  # 2^32 over the golden ratio, whose multiples fill the range evenly
 
 
 def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
@@ -38,7 +42,9 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
         raise RefusedError(f"write_buffer: pages of {parameters.sectors_per_unit} sectors, but at most {_MOST_SECTORS} are supported")
     buffer = empty_record(BUFFER)
     buffer.places = places
-    buffer.threshold = max(min(int(parameters.write_buffer_threshold * places), max(0, places - 1)), parameters.group - 1)
+    buffer.batch = parameters.write_buffer_batch // parameters.unit_size
+    most, least = max(0, places - 1), max(parameters.group, int(buffer.batch)) - 1
+    buffer.threshold = max(min(int(parameters.write_buffer_threshold * places), most), least)
     buffer.write_through = places > 0 and parameters.write_buffer_mode == "write-through"
     buffer.volatile = (places > 0 or parameters.continuation_latency > 0) and not parameters.power_protected
     buffer.coalescing = places > 0 and parameters.write_buffer_mode == "coalescing"
@@ -184,6 +190,13 @@ def leave_together(flash: Flash, page: int, own: int) -> int:
     for at in range(count):
         remove_entry(flash, flash.group[at].entry)
     return count
+
+
+@inlined_kernel
+def begin_batch(buffer: RecordArray) -> bool:
+    """A page was one too many: note that a batch leaves, where there are batches; whether there are."""
+    buffer.rounding = (buffer.rounding + _GOLDEN) & 0xFFFFFFFF
+    return buffer.batch > 0
 
 
 @lean_kernel

@@ -29,6 +29,8 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"read_latency": 30}, "read_latency: 30 ns, but the chip and its channel already take 30 ns"),
         ({"write_latency": 50}, "write_latency: 50 ns, but the chip and its channel already take 50 ns"),
         ({"queue_depth": 0}, "queue_depth: 0"),
+        ({"command_slots": -1}, "command_slots: -1, but it must be at least 0"),
+        ({"command_slots": 1, "command_slot": 100}, "command_slot: 100, but it must be at least 512"),
         ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
         ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
         ({"gc_slicing": True}, "gc_reserve: 2, but with 1 streams and slices it must be at least 3"),
@@ -128,7 +130,6 @@ def test_unknown_choices(changes: dict[str, Any], message: str) -> None:
         ({"write_buffer_mode": "coalescing"}, "not supported with a coalescing write_buffer"),
         ({"allocation": "static"}, "not supported with static allocation"),
         ({"gc_copyback": True}, "not supported with gc_copyback"),
-        ({"gc_slicing": True, "gc_reserve": 3, "capacity": 20 * PAGE}, "not supported with gc_slicing"),
         ({"ftl": "fast", "gc": "none", "log_blocks": 2, "capacity": 20 * PAGE}, "ftl 'fast' maps whole flash pages"),
     ],
 )
@@ -181,8 +182,22 @@ def test_the_operation_table_grows() -> None:
 
 
 def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_protected() -> None:
-    buffer = {"write_buffer": 4 * PAGE}
-    continued = {"continuation_latency": 20, "continuation_limit": PAGE}
+    buffer: dict[str, Any] = {"write_buffer": 4 * PAGE}
+    continued: dict[str, Any] = {"continuation_latency": 20, "continuation_limit": PAGE}
     kept = [{}, buffer | {"write_buffer_mode": "write-through"}, buffer | {"power_protected": True}]
     lost = [buffer, buffer | {"write_buffer_mode": "coalescing"}, continued]
     assert [drive(**changes).keeps_acknowledged for changes in kept + lost] == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"slot_order": "arrival"}, "slot_order: there are no command_slots"),
+        ({"write_buffer_batch": 5 * PAGE}, "write_buffer_batch: it must be no more than a write_buffer holds"),
+        ({"write_buffer_batch": PAGE, "write_buffer_mode": "write-through"}, "write_buffer_batch: it must be .* which is write-back"),
+        ({"write_buffer_batch": 1000}, "write_buffer_batch: 2048 are programmed at once, and it must be whole groups"),
+    ],
+)
+def test_batches_and_slots_that_cannot_be(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        drive(**{"write_buffer": 4 * PAGE, **changes})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from flashsim.core.request import READ, make_requests
+from flashsim.core.host_queue import one_command_each
+from flashsim.core.request import READ, WRITE, Completions, Integers, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: Pages of one die each, once `two_dies` has loaded them in turn.
@@ -62,3 +65,52 @@ def test_streams_share_queues_when_there_are_more_of_them(model: type[Model]) ->
     done = served(two_dies(model, queue_depth=1, queues=2), requests)
     assert done["id"].tolist() == [2, 0, 1]
     assert done["started"].tolist() == [0, 0, done["completed"][1]]
+
+
+def most_in_drive(done: Completions, units: Integers) -> int:
+    """The most units that commands held at once, from their dispatch until they completed, which comes before the next dispatch."""
+    times = np.concatenate([done["completed"], done["started"]])
+    held = np.concatenate([-units[done["id"]], units[done["id"]]])
+    order = np.lexsort((held, times))
+    return int(np.cumsum(held[order]).max())
+
+
+@MODELS
+@pytest.mark.parametrize("order", ["turns", "arrival"])
+@pytest.mark.parametrize("seed", range(4))
+def test_never_more_units_than_slots_and_none_is_lost(model: type[Model], order: str, seed: int) -> None:
+    """Of reads, writes, trims and flushes, before and after a power cut; trims and flushes take one."""
+    slots = 3 + 3 * seed
+    parameters = replace(drive_for(("page", "units", "levels", "handles")[seed], random_drive(seed)), endurance=0)
+    device = model(replace(parameters, command_slots=slots, command_slot=PAGE, slot_order=order))
+    requests, at = random_workload(seed, device.parameters, 120)
+    moved = np.where(requests["operation"] <= WRITE, -(-requests["length"] // PAGE), 1)
+    device.submit(requests, one_command_each(requests), at)
+    device.power_cut(int(at.max()) // 2 + 100)
+    done = served(device, requests, device.now + at)
+    done["id"] -= len(requests)
+    assert len(done) == len(requests)
+    assert 1 < most_in_drive(done, np.minimum(slots, np.maximum(1, moved))) <= slots
+    taken = device.host.tables.scalars["slots_taken"] if isinstance(device, SsdEngine) else device.host.slots_taken
+    assert taken == 0
+
+
+@MODELS
+@pytest.mark.parametrize("order", ["turns", "arrival"])
+def test_the_order_of_commands_that_wait_for_slots(model: type[Model], order: str) -> None:
+    """A queue of many commands and one of few: in turn, or as they arrive."""
+    requests = make_requests(READ, FIRST_DIE[0] * PAGE, np.full(12, PAGE))
+    requests["stream"][9:] = 1
+    device = model(drive(queue_depth=32, queues=2, command_slots=1, command_slot=PAGE, slot_order=order))
+    device.load(0, PAGE)
+    done = served(device, requests, np.arange(12))
+    started = np.argsort(done["started"][np.argsort(done["id"])]).tolist()
+    assert started == list(range(12)) if order == "arrival" else started == [0, 9, 1, 10, 2, 11, *range(3, 9)]
+
+
+@MODELS
+def test_slots_enough_for_all_change_nothing(model: type[Model]) -> None:
+    parameters = replace(random_drive(8), command_slots=0, slot_order="turns")
+    requests, at = random_workload(8, parameters, 100)
+    plain, bounded = (served(model(replace(parameters, command_slots=count)), requests, at) for count in (0, 1 << 20))
+    assert np.array_equal(plain, bounded)

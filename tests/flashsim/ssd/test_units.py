@@ -12,6 +12,8 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
+from flashsim.ssd.state.drive_state import DriveState
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE
 from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, served
 
 UNIT = PAGE // 4
@@ -106,3 +108,43 @@ def test_a_loaded_drive_reads_whole_pages() -> None:
     device.load(0, 24 * PAGE)
     served(device, make_requests(READ, np.arange(6) * 4 * PAGE, 4 * PAGE))
     assert device.statistics()["shared_reads"] == 3 * 24
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("batch", [0, 4 * PAGE])
+def test_slices_are_whole_groups_of_one_victim(streams: int, batch: int) -> None:
+    """Between two groups of the host a plane moves whole groups, all from its victim, which is erased when it is empty."""
+    state = DriveState(
+        units(channels=1, blocks_per_plane=16, pages_per_block=16, capacity=100 * PAGE, gc_slicing=True, gc_reserve=2 + streams,
+              gc_streams=streams, write_buffer=8 * PAGE, write_buffer_batch=batch)
+    )  # fmt: skip
+    group, per_block, slices = state.parameters.group, state.parameters.slots_per_block, 0
+    pages = generator(streams, "pages").integers(0, state.parameters.logical_pages, (3000, group))
+    for together in pages:
+        victim = int(state.pools.victim[0])
+        left = int(state.blocks.valid[victim]) if victim >= 0 else -1
+        for at, page in enumerate(np.unique(together)):
+            state.group[at].page, state.group[at].part, state.group[at].write_id = page, 0, 0
+        plan = state.plan_group(len(np.unique(together)))
+        state.apply_plan(len(plan))
+        sources = [row.source // per_block for row in plan if row.kind == MOVE_PAGE]
+        erased = [row.place for row in plan if row.kind == ERASE_BLOCK]
+        assert len({victim, *sources, *erased} - {-1, int(state.pools.victim[0])}) <= 1
+        slices += 0 < len(sources) < per_block // 4
+        assert len(sources) % group == 0 or len(sources) == left or erased
+    assert slices > 500
+    assert (state.pools.free_pages >= state.control.least_pages).all()
+
+
+@MODELS
+def test_a_batch_leaves_at_once(model: type[Model]) -> None:
+    """Nothing is programmed until so many wait; then they all are, by both dies at the same time."""
+    device = model(units(write_buffer=8 * PAGE, write_buffer_batch=4 * PAGE, write_buffer_threshold=0, queue_depth=32))
+    requests = make_requests(WRITE, np.arange(15) * UNIT, UNIT)
+    served(device, requests)
+    device.advance(device.now + 10**6)
+    assert device.statistics()["flash_programs"] == 0
+    served(device, make_requests(WRITE, 15 * UNIT, UNIT), device.now)
+    device.advance(device.now + 10**6)
+    assert device.statistics()["flash_programs"] == 16
+    assert device.statistics()["die_busy_ns"] == [2 * (4 * 10 + 40)] * 2
