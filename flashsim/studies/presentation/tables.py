@@ -28,8 +28,8 @@ SPREAD_HEADS = ("mean", *(f"{share:g} %" for share in _PERCENTILES), "max")
 _NOTHING = (None, "", "-")
 #: A number, with its unit if it has one.
 _QUANTITY = re.compile(r"[-+±<>]?\d[\d,.]*( ?[^\d\s]+)?")
-#: Between a number and what it counts; they are not parted.
-_COUNTS = re.compile(r"(?<=\d) (?=\S)")
+#: Between a number and what it counts, which is no number; they are not parted.
+_COUNTS = re.compile(r"(?<=\d) (?=\S)(?![-+±<>]?\d)")
 _GAP = "  "
 #: A column of texts is made no narrower, as long as another way is left.
 _READABLE = 24

@@ -38,7 +38,7 @@ class Placement(NamedTuple):
 
     @property
     def error(self) -> float:
-        """What the estimate may err by, s."""
+        """Bound of the error of the estimate, s."""
         return ERROR * self.seconds + (Polling().pause / 2 / SECONDS if self.where == DRIVE else 0)
 
 
