@@ -132,6 +132,20 @@ def test_reads_of_a_drawn_drive_that_were_kept_back_come_out(monkeypatch: pytest
         assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept
 
 
+def test_a_fit_of_six_figures_comes_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one structure and short runs; the base drive's dies read at half the speed."""
+    short = {"_CHANNELS": (10,), "_FITTED": (1, 1), "_REPEATED": (1, 1), "_STARTS": 50, "_COARSE": (300, 2), "_FINE": (500, 2)}
+    for name, value in (short | {"_FEW": (500, 1), "_LAST": (500, 1), "_REPETITIONS": 2}).items():
+        monkeypatch.setattr(drive_fit, name, value)
+    whole, loads = presets.load("intel-x25e-64gb"), [DriveLoad(READ, depth=2**power) for power in range(6)]
+    assert whole.flash is not None
+    figures = [DriveFigure(load, "iops", results["iops"]) for load, results in results_of(whole, loads, 1, 500).items()]
+    slower = replace(whole.flash, read=2 * whole.flash.read, read_latency=whole.flash.read_latency + whole.flash.read)
+    monkeypatch.setattr(presets, "load", lambda name: replace(whole, parameters=slower))
+    rows = pd.DataFrame(identification.identify("base", "found", "", figures, None, 3).rows())
+    assert len(rows) == 6 and rows["kept"].sum() == 2 and (rows["difference"].abs() < 0.1).all(), rows
+
+
 @pytest.mark.usefixtures("few_structures")
 def test_few_figures_do_not_tell_what_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four figures for four parameters, with nothing left over that shows how good the fit is."""
