@@ -298,7 +298,7 @@ def simulate_join(
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in loaded])
 
 
-def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel, name: str) -> Machine:
+def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel | None, name: str) -> Machine:
     """A machine with so many copies of a drive."""
     return Machine([drive.device(size) for _ in range(count)], cpu, None, name, drive.start, drive.full, drive.scale)
 
