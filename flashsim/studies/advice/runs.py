@@ -129,7 +129,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     repetitions, settled = [_sums(statistics, report, device)], True
     if flash and repetitions[0]["written"]:
         with activity(f"repeating on {device.name}") as progress:
-            while not (settled := has_settled(repetitions)) and len(repetitions) < repeats:
+            while not (settled := has_settled(repetitions) and (run.collects or _erased(repetitions))) and len(repetitions) < repeats:
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
@@ -145,7 +145,14 @@ def run_briefly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]
 
 def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -> dict[str, int]:
     programs = statistics.get("flash_programs", 0) * (device.preset.flash.unit_size if device.preset.flash else 0)
-    return {"written": int(statistics.get("host_write_bytes", 0)), "programmed": int(programs), "time": report.duration}
+    sums = {"written": statistics.get("host_write_bytes", 0), "programmed": programs, "erases": statistics.get("flash_erases", 0)}
+    return {name: int(value) for name, value in sums.items()} | {"time": report.duration}
+
+
+def _erased(repetitions: Sequence[Mapping[str, int]]) -> bool:
+    """True if blocks were erased in the third quarter of repetitions and in the last: no free blocks are left that writes could take."""
+    count = len(repetitions)
+    return all(any(each["erases"] for each in part) for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]))
 
 
 def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
@@ -179,7 +186,7 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
     """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried.
 
     It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
-    the trace once.
+    the trace once; ``settled`` is False where that was measured while the drive still had free blocks.
     """
     run, tried = _Runs(Load(**load)), dict[float, dict[str, Any]]()
 
@@ -190,12 +197,12 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
         return tried[speed]
 
     with activity(f"looking for the load of {run.device_name}") as progress:
-        limit = run.limit(play(1.0)["duration"])
+        limit, settled = run.limit(play(1.0)["duration"])
         greatest = greatest_load(
             lambda speed: speed <= limit and bool(play(speed)[latency] <= most),
             lambda: progress(len(tried), 0, f"{len(tried)} loads tried"),
         )
-    result = {"greatest": greatest, "limit": limit if math.isfinite(limit) else None}
+    result = {"greatest": greatest, "limit": limit if math.isfinite(limit) else None, "settled": settled}
     return result | {"tried": sorted(tried.values(), key=lambda each: float(each["speed"]))}
 
 
@@ -262,12 +269,12 @@ class _Runs:
         after = self.device.statistics()
         return report, growth(before, after) if device else after
 
-    def limit(self, duration: int) -> float:
-        """The greatest speed at which the drive keeps up with the trace over and over.
+    def limit(self, duration: int) -> tuple[float, bool]:
+        """The greatest speed at which the drive keeps up with the trace over and over, and whether it had no free blocks any more.
 
-        The drive gets all requests at once, so often that its cache is full in the second half, whose rate of completions counts.
-        It is compared with the rate of the trace's arrivals; where requests wait for others, with the rate at which they are done when
-        played as recorded, in such a `duration` (ns).
+        The drive gets all requests at once, so often that its cache is full, and a flash drive collects garbage, in the second half, whose
+        rate of completions counts.  It is compared with the rate of the trace's arrivals; where requests wait for others, with the rate at
+        which they are done when played as recorded, in such a `duration` (ns).
         """
         load, preset, (source,) = self._load, self._drive.preset, self._load.sources
         count, written, times = 0, 0, list[int]()
@@ -277,22 +284,41 @@ class _Runs:
             times = [min([*times[:1], int(arrival.min())]), max([*times[1:], int(arrival.max())])]
         cache = preset.flash.write_buffer if preset.flash else preset.disk.write_behind if preset.disk else 0
         cache *= (preset.array.drives if preset.array else 1) * 2
-        repeats = max(-(-cache // written) if written else 1, -(-_MEASURED // count))
-        repeats = max(1, min(repeats, _MOST_MEASURED // count))
-        period = duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1)
-        ends = list[Integers]()
+        repeats, most = max(-(-cache // written) if written else 1, -(-_MEASURED // count)), max(1, _MOST_MEASURED // count)
+        repeats, period = (
+            max(1, min(repeats, most)),
+            duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1),
+        )
+        busy, collects = self._rate(source, repeats)
+        while not (settled := collects or not written or self.collects) and repeats < most:
+            repeats = min(4 * repeats, most)
+            busy, collects = self._rate(source, repeats)
+        return period / (busy * count) if busy and period else math.inf, settled
+
+    @property
+    def collects(self) -> bool:
+        """True of a drive that collects garbage from the first write on, or never."""
+        return not self._drive.preset.flash or self._load.state.startswith("steady")
+
+    def _rate(self, source: Excerpt, repeats: int) -> tuple[float, bool]:
+        """Nanoseconds of a request in the second of two halves, of so many repetitions each, and whether blocks were erased in both."""
+        repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=self._load.limit)
+        ends, erases, device = list[Integers](), list[tuple[int, int]](), deepcopy(self._drive)
+        before, ended = device.statistics().get("flash_erases", 0), 0
 
         def observe(batch: pa.RecordBatch, completions: Completions) -> None:
+            nonlocal ended
             ends.append(completions["completed"])
+            ended += len(completions)
+            erases.append((ended, device.statistics().get("flash_erases", 0)))
 
-        repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=load.limit)
-        with warnings.catch_warnings(), activity(f"measuring the rate of {self._drive.name}"):
+        with warnings.catch_warnings(), activity(f"measuring the rate of {device.name}"):
             warnings.simplefilter("ignore", FlashsimWarning)
-            replay(repeated, deepcopy(self._drive), ReplaySettings("asap", WINDOW // 2), self._what, observe)
+            replay(repeated, device, ReplaySettings("asap", WINDOW // 2), self._what, observe)
         completed = np.sort(np.concatenate(ends))
         half = len(completed) // 2
-        busy = (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half) * count
-        return period / busy if busy and period else math.inf
+        middle = max((each for count, each in erases if count <= half), default=before)
+        return (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half), before < middle < erases[-1][1]
 
 
 @lru_cache(maxsize=1)
