@@ -109,6 +109,13 @@ def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> No
     assert len([event for event in check(load(Path("t.json")))["X"] if event["cat"] == "request"]) == 300
 
 
+def test_a_replay_says_how_fast_and_of_how_many_devices_its_requests_are(flashsim: Run, here: Path) -> None:
+    (here / "a.csv").write_text("time_us,device,offset,length,op\n" + "".join(f"{10 * each},{each},0,512,R\n" for each in range(5)))
+    line = "trace replay a.csv --on ocz-core-60gb"
+    assert "a.csv on ocz-core-60gb, at 3 times the trace's speed: " in flashsim(f"{line} --speed 3").stdout
+    assert "the requests are of 2 of its devices;" in flashsim(f"{line} --limit 2").stdout
+
+
 def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
     result = flashsim("trace replay a.txt --on ocz-core-60gb --out-dir shown --out r.parquet")
