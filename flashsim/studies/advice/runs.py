@@ -129,7 +129,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     repetitions, settled = [_sums(statistics, report, device)], True
     if flash and repetitions[0]["written"]:
         with activity(f"repeating on {device.name}") as progress:
-            while not (settled := has_settled(repetitions) and (run.collects or _erased(repetitions))) and len(repetitions) < repeats:
+            while not (settled := has_settled(repetitions) and _erased(repetitions)) and len(repetitions) < repeats:
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
@@ -186,7 +186,7 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
     """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried.
 
     It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
-    the trace once; ``settled`` is False where that was measured while the drive still had free blocks.
+    the trace once; ``settled`` is False where a flash drive still had free blocks, or its rate still moved.
     """
     run, tried = _Runs(Load(**load)), dict[float, dict[str, Any]]()
 
@@ -270,11 +270,12 @@ class _Runs:
         return report, growth(before, after) if device else after
 
     def limit(self, duration: int) -> tuple[float, bool]:
-        """The greatest speed at which the drive keeps up with the trace over and over, and whether it had no free blocks any more.
+        """The greatest speed at which the drive keeps up with the trace over and over, and whether that has settled.
 
-        The drive gets all requests at once, so often that its cache is full, and a flash drive collects garbage, in the second half, whose
-        rate of completions counts.  It is compared with the rate of the trace's arrivals; where requests wait for others, with the rate at
-        which they are done when played as recorded, in such a `duration` (ns).
+        The drive gets all requests at once, so often that its cache is full in the second half, whose rate of completions counts; a flash
+        drive gets four times as many, and again, until it collects garbage and the rate changes no more.  That is compared with the rate of
+        the trace's arrivals; where requests wait for others, with the rate at which they are done when played as recorded, in such a
+        `duration` (ns).
         """
         load, preset, (source,) = self._load, self._drive.preset, self._load.sources
         count, written, times = 0, 0, list[int]()
@@ -285,26 +286,32 @@ class _Runs:
         cache = preset.flash.write_buffer if preset.flash else preset.disk.write_behind if preset.disk else 0
         cache *= (preset.array.drives if preset.array else 1) * 2
         repeats, most = max(-(-cache // written) if written else 1, -(-_MEASURED // count)), max(1, _MOST_MEASURED // count)
-        repeats, period = (
-            max(1, min(repeats, most)),
-            duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1),
-        )
-        busy, collects = self._rate(source, repeats)
-        while not (settled := collects or not written or self.collects) and repeats < most:
-            repeats = min(4 * repeats, most)
-            busy, collects = self._rate(source, repeats)
+        repeats = max(1, min(repeats, most))
+        period = duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1)
+        busy, collects, programmed = self._rate(source, repeats)
+        settled = is_steady = not (preset.flash and written)
+        while not is_steady and repeats < most:
+            before, needed = busy, 0 if collects or not programmed else math.ceil(2 * repeats * self._free / programmed)
+            repeats = min(max(4 * repeats, needed * (needed <= most)), most)  # where free blocks are too many, the rate with these counts
+            busy, collects, programmed = self._rate(source, repeats)
+            settled = collects and abs(busy - before) <= _SETTLED * before
+            is_steady = settled or (needed > most and abs(busy - before) <= _SETTLED * before)
         return period / (busy * count) if busy and period else math.inf, settled
 
     @property
-    def collects(self) -> bool:
-        """True of a drive that collects garbage from the first write on, or never."""
-        return not self._drive.preset.flash or self._load.state.startswith("steady")
+    def _free(self) -> int:
+        """Bytes of flash pages that can be programmed before a block is erased; 0 of an array, which does not tell."""
+        flash, blocks = self._drive.preset.flash, None if self._drive.preset.array else self._drive.block_map()
+        return 0 if flash is None or blocks is None else int((blocks.pages - blocks.written[~blocks.retired]).sum()) * flash.unit_size
 
-    def _rate(self, source: Excerpt, repeats: int) -> tuple[float, bool]:
-        """Nanoseconds of a request in the second of two halves, of so many repetitions each, and whether blocks were erased in both."""
+    def _rate(self, source: Excerpt, repeats: int) -> tuple[float, bool, int]:
+        """Nanoseconds of a request in the second of two halves, of so many repetitions each; whether blocks were erased in both; and bytes.
+
+        The bytes are those that were programmed.
+        """
         repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=self._load.limit)
         ends, erases, device = list[Integers](), list[tuple[int, int]](), deepcopy(self._drive)
-        before, ended = device.statistics().get("flash_erases", 0), 0
+        before, ended = device.statistics(), 0
 
         def observe(batch: pa.RecordBatch, completions: Completions) -> None:
             nonlocal ended
@@ -317,8 +324,11 @@ class _Runs:
             replay(repeated, device, ReplaySettings("asap", WINDOW // 2), self._what, observe)
         completed = np.sort(np.concatenate(ends))
         half = len(completed) // 2
-        middle = max((each for count, each in erases if count <= half), default=before)
-        return (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half), before < middle < erases[-1][1]
+        middle = max((each for count, each in erases if count <= half), default=0)
+        growing, flash = growth(before, device.statistics()), device.preset.flash
+        programmed = growing.get("flash_programs", 0) * (flash.unit_size if flash else 0)
+        collects = before.get("flash_erases", 0) < middle < erases[-1][1]
+        return (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half), collects, int(programmed)
 
 
 @lru_cache(maxsize=1)

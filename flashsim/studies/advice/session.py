@@ -88,8 +88,8 @@ class DriveAdvice:
         return math.inf if self.load["greatest"] is None else self.load["greatest"]
 
     @property
-    def has_no_free_blocks(self) -> bool:
-        """False where loads were tried on a flash drive that had free blocks all the time, so that in the long run it carries less."""
+    def is_load_settled(self) -> bool:
+        """False where a flash drive had free blocks, or its rate still moved, all the time: in the long run it may carry less."""
         return self.load is None or self.load.get("settled", True)
 
     @property
@@ -126,8 +126,8 @@ class DriveAdvice:
 
     @property
     def proviso(self) -> str:
-        """Words behind a load that holds for some time alone."""
-        return "" if self.has_no_free_blocks else ", as long as it has free blocks"
+        """Words behind a load that may hold for some time alone."""
+        return "" if self.is_load_settled else ", by a rate that had not settled"
 
     @property
     def carries(self) -> float:
@@ -141,7 +141,7 @@ class DriveAdvice:
             return row | {"problem": self.problem}
         report = self.repeated["report"]
         row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
-        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"], "load_settled": self.has_no_free_blocks}
+        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"], "load_settled": self.is_load_settled}
         row |= {"holds": self.greatest >= 1, "decides": self.decides}
         worn = self.repeated["wear"] or {}
         row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}

@@ -197,11 +197,20 @@ def test_a_drive_with_free_blocks_is_written_until_it_collects_or_the_load_says_
     trace = pd.DataFrame({"operation": "write", "offset": number * PAGE, "length": PAGE, "arrival": number * MILLISECONDS})
     result = fs.advise(trace, device=small, state="empty", bound="p99=50ms", repeats=4, years=1e-6, jobs=1)
     (row,) = result.summary().to_dict("records")
-    collects, words = most > 10_000, ", as long as it has free blocks"
+    collects, words = most > 10_000, ", by a rate that had not settled"
     assert row["load_settled"] == collects and (words in result.verdict()) != collects and not row["settled"]
     erases = IN_ORDER if collects else 2 * SECONDS / (PAGE * 5 + 200_000)
     assert 0.96 * erases < 1000 * row["greatest_load"] < 1.01 * erases
     assert ("not yet" in str(advice_table(result.result)["load"].iloc[0])) != collects
+
+
+def test_the_rate_of_a_drive_counts_where_it_changes_no_more(small: str, monkeypatch: Any) -> None:
+    """Many pools, each with a few free pages, take a short trace many times before all of them collect."""
+    monkeypatch.setattr(runs._Runs, "_rate", lambda run, source, repeats: (min(100 * repeats, 100_000), True, GIB))
+    trace = pd.DataFrame({"operation": "write", "offset": 0, "length": PAGE, "arrival": np.arange(400) * MILLISECONDS})
+    result = fs.advise(trace, device=small, state="empty", bound="max=1h", repeats=1, jobs=1)
+    (row,) = result.summary().to_dict("records")
+    assert row["load_settled"] and row["throughput_load"] == pytest.approx(10)
 
 
 def test_write_amplification_of_uniform_writes_is_greedy_theory(small: str) -> None:
