@@ -7,6 +7,7 @@ import fcntl
 import gc
 import os
 import re
+import signal
 import subprocess
 import zlib
 from collections.abc import Callable, Iterator
@@ -30,6 +31,9 @@ from tests.yardstick import seconds
 
 # Workers of a run side by side are told a terminal of 80 columns, for which tables would be stacked.
 os.environ.pop("COLUMNS", None)
+# What runs in a shell's background ignores interrupts, and so would what it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["tests.times"]
 

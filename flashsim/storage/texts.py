@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import SchemaError, shortened
 from flashsim.core.request import Integers
+from flashsim.core.units import MICROSECONDS
 from flashsim.storage.columns import array_of, joined, mixed_array
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _is_python(column: pa.Array) -> bool:
     """True if Python and pandas hold all values: dates of the calendar, whole microseconds, and not the least time, pandas' NULL."""
     if pa.types.is_time(column.type):
         _check_times(column)
-        return column.type.unit != "ns" or not (_times(column) % 1000).any()
+        return column.type.unit != "ns" or not (_times(column) % MICROSECONDS).any()
     if pa.types.is_duration(column.type):
         return not (array_of(column.cast(pa.int64()), 0) == _INT64.min).any()
     if not _is_dated(column.type):

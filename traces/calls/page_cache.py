@@ -19,7 +19,7 @@ PAGE = 4 * KIB
 #: Pages of the largest request that a device takes at once; a read of more than a window may be so large.
 _LARGEST = 320
 #: A page: the number of its file, and its own number in the file.
-Page = tuple[int, int]
+CachePage = tuple[int, int]
 
 
 class PageCache:
@@ -37,16 +37,16 @@ class PageCache:
     def __init__(self, frames: int) -> None:
         self.frames = frames
         self._ratio = isqrt(10 * frames * PAGE // GIB) or 1
-        self._inactive, self._active = OrderedDict[Page, bool](), OrderedDict[Page, None]()
+        self._inactive, self._active = OrderedDict[CachePage, bool](), OrderedDict[CachePage, None]()
         self._pages: dict[int, set[int]] = {}
         #: Dirty pages by file, the file first that has been dirty for longest.
         self.dirty: dict[int, set[int]] = {}
         self.dirty_pages = 0
 
-    def __contains__(self, page: Page) -> bool:
+    def __contains__(self, page: CachePage) -> bool:
         return page in self._inactive or page in self._active
 
-    def access(self, page: Page) -> None:
+    def access(self, page: CachePage) -> None:
         """A program reads or writes a page, which is in memory from then on."""
         if page in self._active:
             self._active.move_to_end(page)
@@ -58,7 +58,7 @@ class PageCache:
         else:
             self._inactive[page] = True
 
-    def add(self, page: Page) -> None:
+    def add(self, page: CachePage) -> None:
         """Bring a page into memory without an access to it."""
         if page in self:
             return
@@ -78,7 +78,7 @@ class PageCache:
                 return
             self._inactive[page] = was_accessed
 
-    def soil(self, page: Page) -> None:
+    def soil(self, page: CachePage) -> None:
         """A page in memory differs from the device from now on."""
         pages = self.dirty.setdefault(page[0], set())
         self.dirty_pages += page[1] not in pages

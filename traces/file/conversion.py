@@ -30,6 +30,10 @@ class Conversion:
     #: Requests whose label the target does not hold although it holds others, and the first such label.
     labels_lost: int = 0
     label_lost: str = ""
+    #: Requests that arrive before one that precedes them, the place of the first of them, from 0 on, and whether the target holds them.
+    backward: int = 0
+    first_backward: int = 0
+    in_order: bool = False
     #: What the target holds where a column is not known, by column.
     fill_values: dict[str, str] = field(default_factory=dict)
 
@@ -40,6 +44,9 @@ class Conversion:
             lines.append(f"{to} does not hold: {', '.join(self.dropped)}")
         if self.labels_lost:
             lines.append(f"{to} does not hold the labels of {self.labels_lost:,} requests, such as {self.label_lost!r}")
+        if self.backward:
+            words = f"requests that arrive before one that precedes them: {self.backward:,}, the first being request {self.first_backward}"
+            lines.append(f"{words}; {to} lets them arrive with that" if self.in_order else words)
         lines += [f"{column} is not known of all requests: {to} holds {value} there" for column, value in self.fill_values.items()]
         return lines + ([f"{to} holds coarser times: they were rounded down"] if self.rounded else [])
 
@@ -47,7 +54,7 @@ class Conversion:
 def convert(source: Source, target: str | Path, to: str, progress: Progress | None = None) -> Conversion:
     """Write a trace file, or a part of it, in another format; it appears under its name only once it is complete."""
     member, whole = load_writable(to), recognised(source)
-    conversion = Conversion(left_out=load_format(whole.format or "").LEAVES_OUT)
+    conversion = Conversion(in_order=member.IN_ORDER, left_out=load_format(whole.format or "").LEAVES_OUT)
     with complete_file(Path(target)) as partial:
         member.write(_watched(whole.batches(), conversion, member, progress), partial)
     conversion.dropped = [name for name in SCHEMA.names if name in conversion.dropped]
@@ -55,6 +62,7 @@ def convert(source: Source, target: str | Path, to: str, progress: Progress | No
 
 
 def _watched(batches: Batches, conversion: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
+    latest = 0
     for batch in batches:
         for name in SCHEMA.names:
             values = batch.column(name)
@@ -68,6 +76,10 @@ def _watched(batches: Batches, conversion: Conversion, member: WritableFormat, p
             conversion.fill_values["operation"] = "reads"
         times = batch.column("arrival").drop_null().to_numpy(zero_copy_only=False)
         conversion.rounded |= member.RESOLUTION > 1 and bool(np.any(times % member.RESOLUTION))
+        before = np.maximum.accumulate(np.append(latest, times))
+        if (is_back := times < before[:-1]).any() and not conversion.backward:
+            conversion.first_backward = conversion.requests + int(np.argmax(is_back))
+        conversion.backward, latest = conversion.backward + int(is_back.sum()), int(before[-1])
         conversion.requests += batch.num_rows
         if progress:
             progress(conversion.requests, conversion.requests)

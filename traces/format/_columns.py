@@ -261,7 +261,19 @@ class ColumnsOfText(WritableFormat):
 
     def write(self, batches: Batches, path: Path) -> None:
         """See `traces.format.base.WritableFormat.write`."""
+        batches = self._none_before_the_first(batches) if self._time.from_first else batches
         _text.write_lines(path, batches, lambda batch: [self._values_of(batch, column) for column in self._columns], self._separator)
+
+    def _none_before_the_first(self, batches: Batches) -> Batches:
+        """Refuse requests that arrive before the first one, which would not be read again."""
+        begin = None
+        for batch in batches:
+            times = _text.arrivals(batch, self._name)
+            begin = int(times[0]) if begin is None and len(times) else begin
+            if len(early := times[times < (begin or 0)]):
+                bound = f"{self._name} holds no request that arrives before the first one, at {begin} ns"
+                raise errors.InvalidParameterError("arrival", f"{early[0]} ns", bound)
+            yield batch
 
     def _values_of(self, batch: pa.RecordBatch, column: Column) -> Any:
         match column.holds:

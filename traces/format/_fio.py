@@ -39,6 +39,7 @@ class IOLog(WritableFormat):
 
     CARRIES = frozenset({"device", "operation", "offset", "length", "arrival", "label"})
     LABELS = r"/.*"  # names of files are paths
+    IN_ORDER = True
 
     def __init__(self, name: str, table: Mapping[str, Any]) -> None:
         self.TITLE, self.LEAVES_OUT, self.EXAMPLE = table["title"], table["leaves_out"], table_example(table)
@@ -115,8 +116,8 @@ class IOLog(WritableFormat):
                 columns = [files, _text.operations(batch, _NAMES, self._name), batch.column("offset"), batch.column("length")]
                 is_timed = batch.column("arrival").null_count < batch.num_rows
                 times = _text.arrivals(batch, self._name) // self.RESOLUTION if is_timed else np.zeros(batch.num_rows, np.int64)
-                if self._is_stamped:
-                    times = times + 1
+                if self._is_stamped:  # fio waits for each step forward, so that a step back would delay all that follow
+                    times = np.maximum.accumulate(np.maximum(times + 1, now))
                     columns = [times, *columns]
                 elif is_timed:
                     times = np.maximum.accumulate(np.maximum(times, now))

@@ -96,6 +96,7 @@ class WritableFormat(Format, Protocol):
     FILLS: Mapping[str, str] = {}  # what it writes for a time that is not known, by column; other formats refuse, or leave it out
     LABELS: str = ".*"  # the labels that it holds, if it holds labels, as a regular expression
     KEEPS_UNKNOWN: bool = False  # it holds which columns the source did not tell
+    IN_ORDER: bool = False  # it holds no request that arrives before one that precedes it, and lets it arrive with that
 
     def write(self, batches: Batches, path: Path) -> None:
         """Write requests into a file.
@@ -128,7 +129,7 @@ def writable() -> list[str]:
 def _is_writable(member: Format) -> TypeGuard[WritableFormat]:
     if not hasattr(member, "write"):
         return False
-    for part in ("FILLS", "LABELS", "KEEPS_UNKNOWN"):
+    for part in ("FILLS", "LABELS", "KEEPS_UNKNOWN", "IN_ORDER"):
         if not hasattr(member, part):
             setattr(member, part, getattr(WritableFormat, part))
     return True

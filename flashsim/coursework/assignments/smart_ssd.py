@@ -84,6 +84,8 @@ def parts_fault(submission: Submission, instance: tuple[list[list[Row]], int]) -
     """A table that is larger than its room, parts that tell something else than the rows, or more parts than need be."""
     batches, room = instance
     table, rule, parts, fewest, held = submission.new("Aggregation", room), PartTable(room), list[Any](), 0, set[int | None]()
+    # Of each key the counts and sums that parts may have come to, since the last batch; and those to which they have.
+    states, handed_on = dict[int | None, list[tuple[int, int]]](), dict[int | None, tuple[int, int]]()
     for number, batch in enumerate([*batches, None], start=1):
         answer = table.ask("finish") if batch is None else table.ask("step", batch)
         where = f"Aggregation({room}): {'finish()' if batch is None else f'batch {number}, step({batch}),'} returns {str(answer)[:80]}"
@@ -94,10 +96,17 @@ def parts_fault(submission: Submission, instance: tuple[list[list[Row]], int]) -
                 case _:
                     return f"{where}, but a list of parts, each of a key, a count and a sum, is needed"
         fewest += len(rule.finish() if batch is None else rule.step(batch))
+        states = {key: passed[-1:] for key, passed in states.items()}
+        for key, value in batch or ():
+            count, total = states.setdefault(key, [(0, 0)])[-1]
+            states[key].append((count, total) if value is None else (count + 1, total + value))
+        for key, more, value in answer:
+            count, total = handed_on.get(key, (0, 0))
+            handed_on[key] = count + more, total + (value or 0)
         held |= {key for key, _ in batch or ()}
-        held -= {part[0] for part in answer}  # of these nothing is sure
+        held -= {key for key, *_ in answer if handed_on[key] in states.get(key, ())}  # whether it came again afterwards is not sure
         if len(held) > room:
-            return f"{where}: now it holds {len(held)} groups at least"
+            return f"{where}: now it holds {len(held)} groups at least that parts have not told all of"
     right = [group[:3] for group in aggregated(batches)]
     if summed(parts) != right:
         wrong = next(((has, wanted) for has, wanted in zip(summed(parts), right, strict=False) if has != wanted), (summed(parts), right))

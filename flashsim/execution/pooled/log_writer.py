@@ -102,7 +102,7 @@ class LogWriter:
         self._durable = durable
         for lsn in range(1, durable.end):
             self.append(durable.log.get(lsn, LOST))
-        self._behind = whole_sectors(max((place + durable.log[lsn].length for lsn, place in durable.places.items()), default=0))
+        self._behind = durable.behind
         self.end = next((lsn for lsn in range(durable.first, durable.end) if lsn not in durable.places), durable.end)
         self._sent = durable.places.copy()
         if self._send and self.end < durable.end:

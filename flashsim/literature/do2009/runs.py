@@ -73,7 +73,11 @@ def settings_of(settings: Settings) -> dict[str, Any]:
 
 
 def sized(join: str, page_size: int = PAGE_SIZE, page_io: bool = False) -> Setup:
-    """A join with the buffer pool of sections 4.4 and 4.5, which vary the page size."""
+    """A join with the buffer pool of sections 4.4 and 4.5, which vary the page size.
+
+    >>> sized("bnl", 4096).name
+    'bnl, 500 MB, 4 KB pages'
+    """
     return Setup(join, 500, page_size, page_io)
 
 

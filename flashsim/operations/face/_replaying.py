@@ -60,7 +60,7 @@ class ReplayOutcome(Outcome):
                 yield f"state before: {run.state}"
             yield from self._changes(run, run.device)
             if self.what.devices > 1:
-                yield f"the trace is of {self.what.devices} devices; all were replayed on this one (--device-number chooses)"
+                yield f"the requests are of {self.what.devices} of its devices; all were replayed on this one (--device-number chooses)"
             if run.moved:
                 end = f" {format_size(run.preset.capacity)}" if run.preset else " end"
                 yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
@@ -160,7 +160,15 @@ def title_of(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
     return "; ".join(filter(None, (f"{what}: {places}", state, note, *notes)))
 
 
-def pace_in_words(pace: str, depth: int) -> str:
-    """The pace of requests in words."""
+def pace_in_words(pace: str, depth: int, speed: float = 1.0) -> str:
+    """The pace of requests in words; `speed`: how many times as fast as the trace says.
+
+    Examples
+    --------
+    >>> pace_in_words("timed", 1, 2.5), pace_in_words("asap", 4, 2.5)
+    ("at 2.5 times the trace's speed", 'as fast as it goes with 4 outstanding')
+    """
     words = {"timed": "at the trace's times", "think": "with the trace's dependencies and think times"}
+    if pace in words and speed != 1:
+        return f"at {speed:g} times the trace's speed" + ", with its dependencies and think times" * (pace == "think")
     return words.get(pace, f"as fast as it goes with {depth} outstanding")

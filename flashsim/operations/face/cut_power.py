@@ -20,7 +20,8 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.programs import recorder
-from flashsim.studies.programs.cutting import OUTCOMES, CutReport, Drive, PowerCuts
+from flashsim.studies.programs.cut_report import CutReport
+from flashsim.studies.programs.cutting import OUTCOMES, Drive, PowerCuts
 from flashsim.studies.programs.images import PRINTED, snapshot
 
 #: Failures, cuts of which not all outcomes were tried, and their classes that were not, that are printed at most.

@@ -215,7 +215,7 @@ def _graded(files: list[str] | str, lab: str | None, seed: int | None, instances
         if not path.exists():
             raise MissingFileError(f"no file at {path}")
     seed = secrets.randbits(_BITS) if seed is None else seed
-    names = {grading.lab_of(path, lab) for path in paths}
+    names = {grading.lab_of(path, lab) for path in paths if lab or not path.is_dir()} or {grading.lab_of(paths[0], lab)}
     if len(names) > 1:
         raise FlashsimError(f"files: they are for different labs, {', '.join(sorted(names))}; grade one lab at a time")
     (name,) = names

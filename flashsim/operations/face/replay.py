@@ -145,7 +145,7 @@ def replay(
                 drive, state = _prepare(one, source, limit, what, wrap, empty, precondition)
                 runs.append(replay_of.on(drive, ReplaySettings(pace_of, depth, wrap), state, has_past=not isinstance(one, str)))
     title = title_of(f"{name} replayed ({pace_of})", runs)
-    return ReplayOutcome(runs, title, origin(), name, pace_in_words(pace_of, depth), what, together)
+    return ReplayOutcome(runs, title, origin(), name, pace_in_words(pace_of, depth, source.speed), what, together)
 
 
 def _prepare(

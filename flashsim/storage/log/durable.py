@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -136,6 +136,20 @@ class Durable:
                 if any(self.sectors[place % self.ring.size] != place for place in sectors):
                     return lsn
         return 0
+
+    @property
+    def behind(self) -> int:
+        """The place behind the last sector of the log."""
+        return whole_sectors(max((place + self.log[lsn].length for lsn, place in self.places.items()), default=0))
+
+    def room(self, lengths: Iterable[int]) -> int:
+        """Bytes that the log's device needs for the records that are kept and further writes of so many bytes each."""
+        assert self.ring, "nobody asks where records lie"
+        behind = self.behind
+        oldest = self.places.get(self.first, behind)
+        for length in map(whole_sectors, lengths):
+            behind = self.ring.place(behind, length) + length
+        return SECTOR + behind - oldest // SECTOR * SECTOR
 
     def truncate(self, first: int) -> None:
         """Give up the records before one."""

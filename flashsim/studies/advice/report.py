@@ -23,8 +23,8 @@ from traces.file.page_trace import PageTrace
 
 EXPLAINED = (
     "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds and the drive "
-    "keeps up, however long. Write amplification and years: as the trace is repeated, day and night; 'not yet' where the amplification "
-    "still moved. W: mean power."
+    "keeps up, however long. Write amplification and years: as the trace is repeated, day and night. 'not yet': not settled after all "
+    "repetitions; in the long run a load may be less. W: mean power."
 )
 _TIMES = ("p50", "p99", "p99.9", "max")
 #: Drives of a picture; no more lines can be told apart.
@@ -73,6 +73,7 @@ def advice_table(advice: Advice) -> Table:
     rows = []
     for row in advice.rows():
         load = "any" if row.get("holds") and row["greatest_load"] is None else f"{row['greatest_load']:.3g}" if "holds" in row else None
+        load = f"{load} not yet" if load and row["greatest_load"] != 0 and not row["load_settled"] else load
         amplification = row.get("write_amplification")
         settled = None if amplification is None else f"{amplification:.2f}" + ("" if row["settled"] else " not yet")
         times = {name: format_duration(round(MICROSECONDS * row[f"{name}_us"])) for name in _TIMES if "holds" in row}

@@ -129,7 +129,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     repetitions, settled = [_sums(statistics, report, device)], True
     if flash and repetitions[0]["written"]:
         with activity(f"repeating on {device.name}") as progress:
-            while not (settled := has_settled(repetitions)) and len(repetitions) < repeats:
+            while not (settled := has_settled(repetitions) and _erased(repetitions)) and len(repetitions) < repeats:
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
@@ -145,7 +145,14 @@ def run_briefly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]
 
 def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -> dict[str, int]:
     programs = statistics.get("flash_programs", 0) * (device.preset.flash.unit_size if device.preset.flash else 0)
-    return {"written": int(statistics.get("host_write_bytes", 0)), "programmed": int(programs), "time": report.duration}
+    sums = {"written": statistics.get("host_write_bytes", 0), "programmed": programs, "erases": statistics.get("flash_erases", 0)}
+    return {name: int(value) for name, value in sums.items()} | {"time": report.duration}
+
+
+def _erased(repetitions: Sequence[Mapping[str, int]]) -> bool:
+    """True if blocks were erased in the third quarter of repetitions and in the last: no free blocks are left that writes could take."""
+    count = len(repetitions)
+    return all(any(each["erases"] for each in part) for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]))
 
 
 def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
@@ -179,7 +186,7 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
     """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried.
 
     It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
-    the trace once.
+    the trace once; ``settled`` is False where a flash drive still had free blocks, or its rate still moved.
     """
     run, tried = _Runs(Load(**load)), dict[float, dict[str, Any]]()
 
@@ -190,12 +197,12 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
         return tried[speed]
 
     with activity(f"looking for the load of {run.device_name}") as progress:
-        limit = run.limit(play(1.0)["duration"])
+        limit, settled = run.limit(play(1.0)["duration"])
         greatest = greatest_load(
             lambda speed: speed <= limit and bool(play(speed)[latency] <= most),
             lambda: progress(len(tried), 0, f"{len(tried)} loads tried"),
         )
-    result = {"greatest": greatest, "limit": limit if math.isfinite(limit) else None}
+    result = {"greatest": greatest, "limit": limit if math.isfinite(limit) else None, "settled": settled}
     return result | {"tried": sorted(tried.values(), key=lambda each: float(each["speed"]))}
 
 
@@ -262,12 +269,13 @@ class _Runs:
         after = self.device.statistics()
         return report, growth(before, after) if device else after
 
-    def limit(self, duration: int) -> float:
-        """The greatest speed at which the drive keeps up with the trace over and over.
+    def limit(self, duration: int) -> tuple[float, bool]:
+        """The greatest speed at which the drive keeps up with the trace over and over, and whether that has settled.
 
-        The drive gets all requests at once, so often that its cache is full in the second half, whose rate of completions counts.
-        It is compared with the rate of the trace's arrivals; where requests wait for others, with the rate at which they are done when
-        played as recorded, in such a `duration` (ns).
+        The drive gets all requests at once, so often that its cache is full in the second half, whose rate of completions counts; a flash
+        drive gets four times as many, and again, until it collects garbage and the rate changes no more.  That is compared with the rate of
+        the trace's arrivals; where requests wait for others, with the rate at which they are done when played as recorded, in such a
+        `duration` (ns).
         """
         load, preset, (source,) = self._load, self._drive.preset, self._load.sources
         count, written, times = 0, 0, list[int]()
@@ -277,22 +285,50 @@ class _Runs:
             times = [min([*times[:1], int(arrival.min())]), max([*times[1:], int(arrival.max())])]
         cache = preset.flash.write_buffer if preset.flash else preset.disk.write_behind if preset.disk else 0
         cache *= (preset.array.drives if preset.array else 1) * 2
-        repeats = max(-(-cache // written) if written else 1, -(-_MEASURED // count))
-        repeats = max(1, min(repeats, _MOST_MEASURED // count))
+        repeats, most = max(-(-cache // written) if written else 1, -(-_MEASURED // count)), max(1, _MOST_MEASURED // count)
+        repeats = max(1, min(repeats, most))
         period = duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1)
-        ends = list[Integers]()
+        busy, collects, programmed = self._rate(source, repeats)
+        settled = is_steady = not (preset.flash and written)
+        while not is_steady and repeats < most:
+            before, needed = busy, 0 if collects or not programmed else math.ceil(2 * repeats * self._free / programmed)
+            repeats = min(max(4 * repeats, needed * (needed <= most)), most)  # where free blocks are too many, the rate with these counts
+            busy, collects, programmed = self._rate(source, repeats)
+            settled = collects and abs(busy - before) <= _SETTLED * before
+            is_steady = settled or (needed > most and abs(busy - before) <= _SETTLED * before)
+        return period / (busy * count) if busy and period else math.inf, settled
+
+    @property
+    def _free(self) -> int:
+        """Bytes of flash pages that can be programmed before a block is erased; 0 of an array, which does not tell."""
+        flash, blocks = self._drive.preset.flash, None if self._drive.preset.array else self._drive.block_map()
+        return 0 if flash is None or blocks is None else int((blocks.pages - blocks.written[~blocks.retired]).sum()) * flash.unit_size
+
+    def _rate(self, source: Excerpt, repeats: int) -> tuple[float, bool, int]:
+        """Nanoseconds of a request in the second of two halves, of so many repetitions each; whether blocks were erased in both; and bytes.
+
+        The bytes are those that were programmed.
+        """
+        repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=self._load.limit)
+        ends, erases, device = list[Integers](), list[tuple[int, int]](), deepcopy(self._drive)
+        before, ended = device.statistics(), 0
 
         def observe(batch: pa.RecordBatch, completions: Completions) -> None:
+            nonlocal ended
             ends.append(completions["completed"])
+            ended += len(completions)
+            erases.append((ended, device.statistics().get("flash_erases", 0)))
 
-        repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=load.limit)
-        with warnings.catch_warnings(), activity(f"measuring the rate of {self._drive.name}"):
+        with warnings.catch_warnings(), activity(f"measuring the rate of {device.name}"):
             warnings.simplefilter("ignore", FlashsimWarning)
-            replay(repeated, deepcopy(self._drive), ReplaySettings("asap", WINDOW // 2), self._what, observe)
+            replay(repeated, device, ReplaySettings("asap", WINDOW // 2), self._what, observe)
         completed = np.sort(np.concatenate(ends))
         half = len(completed) // 2
-        busy = (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half) * count
-        return period / busy if busy and period else math.inf
+        middle = max((each for count, each in erases if count <= half), default=0)
+        growing, flash = growth(before, device.statistics()), device.preset.flash
+        programmed = growing.get("flash_programs", 0) * (flash.unit_size if flash else 0)
+        collects = before.get("flash_erases", 0) < middle < erases[-1][1]
+        return (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half), collects, int(programmed)
 
 
 @lru_cache(maxsize=1)

@@ -88,6 +88,11 @@ class DriveAdvice:
         return math.inf if self.load["greatest"] is None else self.load["greatest"]
 
     @property
+    def is_load_settled(self) -> bool:
+        """False where a flash drive had free blocks, or its rate still moved, all the time: in the long run it may carry less."""
+        return self.load is None or self.load.get("settled", True)
+
+    @property
     def years(self) -> float | None:
         worn = self.repeated["wear"] if self.repeated else None
         return worn["years"] if worn else None
@@ -102,8 +107,9 @@ class DriveAdvice:
     def performance(self) -> str:
         """What keeps the drive from a greater load than `greatest`: a latency beyond the bound, or else its throughput."""
         assert self.load is not None
-        bound = self.study.bound
-        return "latency" if any(tried[bound.latency] > bound.most for tried in self.load["tried"]) else "throughput"
+        bound, limit = self.study.bound, self.load["limit"] or math.inf
+        broken = any(tried[bound.latency] > bound.most for tried in self.load["tried"] if tried["speed"] <= limit)
+        return "latency" if broken else "throughput"
 
     @property
     def decides(self) -> str:
@@ -119,6 +125,11 @@ class DriveAdvice:
         return "nothing" if math.isinf(self.greatest) else f"{self.performance}, at more load"
 
     @property
+    def proviso(self) -> str:
+        """Words behind a load that may hold for some time alone."""
+        return "" if self.is_load_settled else ", by a rate that had not settled"
+
+    @property
     def carries(self) -> float:
         """The greatest load at which the bound holds and the drive lives as long as is needed."""
         return min(self.greatest, math.inf if self.years is None else self.years / self.study.years)
@@ -130,7 +141,7 @@ class DriveAdvice:
             return row | {"problem": self.problem}
         report = self.repeated["report"]
         row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
-        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"]}
+        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"], "load_settled": self.is_load_settled}
         row |= {"holds": self.greatest >= 1, "decides": self.decides}
         worn = self.repeated["wear"] or {}
         row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
@@ -175,7 +186,10 @@ class Advice:
             if decides == "latency":
                 closest = min(able, key=lambda each: each.latency)
                 words += f"; {closest.name} comes closest, with {format_duration(round(closest.latency))}"
-            return f"{words}; {best.name} carries most, {best.greatest:.2g} times that load." if best.greatest else f"{words}."
+            most = max(able, key=lambda each: each.greatest)
+            return (
+                f"{words}; {most.name} carries most, {most.greatest:.2g} times that load{most.proviso}." if most.greatest else f"{words}."
+            )
         living = [each for each in within if each.years is None or each.years >= study.years]
         if not living:
             longest = max(within, key=lambda each: each.years or 0)
@@ -186,9 +200,9 @@ class Advice:
         words = f"{len(living)} of {len(able)} drives keep {study.bound}"
         words += "" if len(living) == len(within) else f" and live {study.years:g} years"
         if math.isinf(best.carries):
-            return f"{words}; no load breaks the bound of {best.name}."
+            return f"{words}; no load breaks the bound of {best.name}{best.proviso}."
         cause = "its life" if best.decides.startswith("life") else best.performance
-        return f"{words}; {best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides."
+        return f"{words}; {best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides{best.proviso}."
 
 
 def names_of(texts: Iterable[str]) -> list[str]:

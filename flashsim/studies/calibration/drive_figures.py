@@ -18,7 +18,7 @@ import numpy as np
 from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.input_files import read_text
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.core.units import KIB, MB, format_duration, format_size, parse_duration, parse_size
+from flashsim.core.units import KIB, MB, MILLISECONDS_A_SECOND, format_duration, format_size, parse_duration, parse_size
 
 #: Percentiles of latencies, by the names of their figures.
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
@@ -342,7 +342,7 @@ def _lasting(logs: Sequence[Any] | None, size: int, average: float) -> float:
     later = [rows[rows[:, 0] > times.max() - half, 1] for rows in logs]
     if average:
         return sum(float(rates.mean()) for rates in later if len(rates)) * KIB / size
-    return sum(map(len, later)) / half * 1000 if half >= _SHORTEST else 0.0
+    return sum(map(len, later)) / half * MILLISECONDS_A_SECOND if half >= _SHORTEST else 0.0
 
 
 def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:

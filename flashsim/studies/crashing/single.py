@@ -1,6 +1,7 @@
 """One crash of one history: what survives, the phases of recovery, and whether the database is as its clients know it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from flashsim.core.units import NEVER, format_duration
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.recovering import recover
 from flashsim.execution.pooled.system import PURPOSES
+from flashsim.storage.log.durable import LOG, Durable
 from flashsim.storage.log.recovery import Phases, Recovery, RedoFailureError
 from flashsim.studies.crashing.histories import CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import EVENTS, MEMORY, problems
@@ -94,32 +96,50 @@ def crash(
         raise InvalidParameterError("at", format_duration(at), "a crash comes after the start, which is at 0")
     history = drawn_history(seed, restart, without, extension, checkpoints)
     events, needed = _events_and_log(history, log_size)
-    if log_size is not None and log_size < needed:
-        would_do = log_size
-        while needed > would_do:  # with another one the sectors that are left out at its end, and with them times, are others
-            would_do = needed
-            _, needed = _events_and_log(history, would_do)
-        bound = f"records that recovery may need take more sectors in this history: a log of {would_do}B would do"
-        raise InvalidParameterError("log-size", f"{log_size} B", bound)
-    system, count = history.build(log_size=log_size), 0
     if event is not None and not 1 <= event <= events:
         raise InvalidParameterError("event", event, f"the history has the events 1 to {events}")
+    survival = _survival(history, events, event, at, log_size)
+    if log_size is not None and (would_do := max(needed, _log_of_recovery(survival))) > log_size:
+        more = 0
+        while would_do > more:  # with another one the sectors that are left out at its end, and with them times, are others
+            more = would_do
+            events, needed = _events_and_log(history, more)
+            would_do = max(needed, _log_of_recovery(_survival(history, events, event and min(event, events), at, more)))
+        bound = f"records that recovery may need take more sectors in this history, with its own ones: a log of {more}B would do"
+        raise InvalidParameterError("log-size", f"{log_size} B", bound)
+    return survival
+
+
+def _survival(history: CrashHistory, events: int, event: int | None, at: int | None, log_size: int | None) -> Survival:
+    """What survives a crash of a history that has so many events."""
+    system, count = history.build(log_size=log_size), 0
     while count < (events if at is not None else event or events // 2) and (at is None or system.env.peek() <= at):
         system.env.step()
         count += 1
     if at is not None and (count == 0 or count == events):
         raise InvalidParameterError("at", format_duration(at), f"the history is over at {format_duration(int(system.env.now))}")
     outstanding = tuple(map(str, system.writes.outstanding.values()))
-    survived, time = system.writes.crash(generator(seed, "crash")), int(system.env.now) if at is None else at
+    survived, time = system.writes.crash(generator(history.seed, "crash")), int(system.env.now) if at is None else at
     return Survival(history, count, events, time, outstanding, survived, system.history)
+
+
+def _log_of_recovery(survival: Survival) -> int:
+    """Bytes of the log's device that recovery takes, with the records that it makes itself."""
+    recovery, lengths = _recovery(survival.durable.copy(), survival.history), list[int]()
+    with suppress(RedoFailureError):  # it is shown where the crash is
+        lengths += (sum(record.length for _, record in write.items) for _, write in recovery.writes() if write.target == LOG)
+    return survival.durable.room(lengths)
+
+
+def _recovery(durable: Durable, history: CrashHistory) -> Recovery:
+    return Recovery(durable, restart_design(history.restart), history.frames, MEMORY, history.without, history.image)
 
 
 def recovered(survival: Survival, without: Sequence[str] = ()) -> Crash:
     """Recover from a crash on idle devices, also without some guards more, and hold the database against what its clients know."""
     history = replace(survival.history, without=(*survival.history.without, *without))
-    design, phases = restart_design(history.restart), dict[str, tuple[int, float]]()
-    check_guards(design, history.without)
-    recovery = Recovery(survival.durable.copy(), design, history.frames, MEMORY, history.without, history.image)
+    check_guards(restart_design(history.restart), history.without)
+    recovery, phases = _recovery(survival.durable.copy(), history), dict[str, tuple[int, float]]()
     by_name = {PURPOSES[each]: DeviceTimes(one.read, one.write, one.servers) for each, one in history.stations().items()}
     try:
         for phase, (simulated, work) in recover(recovery, history.parts()[0], history.devices()).items():

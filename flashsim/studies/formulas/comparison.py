@@ -239,7 +239,8 @@ def causes(rows: Sequence[PhaseComparison], join: JoinCost) -> str:
         "the number of pages": (whole.pages - whole.pages_left_out - whole.formula_pages) * transfer,
         "the mean length of a seek": (whole.formula_io_measured_seek or whole.formula_io) - whole.formula_io,
     }
-    parts["what requests took of the device beyond these figures"] = seconds - sum(parts.values())
+    left = seconds - sum(parts.values())
+    parts[f"requests that took {'more' if left > 0 else 'less'} of the device than by these figures"] = left
     shown = [f"{value:+.3g} s by {name}" for name, value in parts.items() if abs(value) >= _MINOR * abs(seconds)]
     return f"{parts_left_out} I/O differs by {seconds:+.3g} s: {', '.join(shown)}.".strip()
 

@@ -286,10 +286,8 @@ def simulate_join(
         if begin:
             machines = []
             gc.collect()  # drives and their machines refer to each other
-        machines = [
-            Machine([drive.device(size) for _ in range(count)], cpu, None, preset.name, drive.start, drive.full, drive.scale)
-            for drive, preset in zip(drives[begin : begin + together], loaded[begin : begin + together], strict=True)
-        ]
+        those = zip(drives[begin : begin + together], loaded[begin : begin + together], strict=True)
+        machines = [_machine(drive, count, size, cpu, preset.name) for drive, preset in those]
         machines[0].sink = None if begin else sink
         if recorded and recorded.holds(of, files):
             runs += simulate_again(recorded, files, machines, setting.placement)
@@ -298,6 +296,11 @@ def simulate_join(
         runs += run(made, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
     return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in loaded])
+
+
+def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel | None, name: str) -> Machine:
+    """A machine with so many copies of a drive."""
+    return Machine([drive.device(size) for _ in range(count)], cpu, None, name, drive.start, drive.full, drive.scale)
 
 
 def _with_digests(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:

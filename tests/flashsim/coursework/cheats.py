@@ -70,6 +70,23 @@ class Ftl:
         return self.operations
 """
 
+#: A table that keeps all groups, and hands on parts of nothing so that they seem to have left.
+KEEPS_ALL = """
+class Aggregation:
+    def __init__(self, room):
+        self.room, self.groups, self.seeming = room, {}, set()
+    def step(self, rows):
+        for key, value in rows:
+            _, count, total = self.groups.get(key, [key, 0, None])
+            self.groups[key] = [key, count, total] if value is None else [key, count + 1, (total or 0) + value]
+            self.seeming.add(key)
+        leaving = sorted(self.seeming, key=str)[: max(0, len(self.seeming) - self.room)]
+        self.seeming.difference_update(leaving)
+        return [[key, 0, None] for key in leaving]
+    def finish(self):
+        return list(self.groups.values())
+"""
+
 _BY_NUMBER = """
 class {name}:
     def __init__(self, frames): self.pages = set()

@@ -24,7 +24,7 @@ from flashsim.coursework.grading import LABS, Mark, grade
 from flashsim.coursework.submission import SECONDS, source_of
 from flashsim.operations.command_line import app
 from flashsim.operations.face import labs
-from tests.flashsim.coursework.cheats import CHEATS
+from tests.flashsim.coursework.cheats import CHEATS, KEEPS_ALL
 from tests.flashsim.coursework.wrong import MALICIOUS, WRONG
 from tests.test_house import ROOT
 from tests.yardstick import seconds, slowness
@@ -187,6 +187,12 @@ def test_a_cheat_earns_nothing(lab: str, exercise: str, seed: int, tmp_path: Pat
     assert not any(word in mark.reason for word in ("stopped", "failed with", "is not defined"))  # it runs, and is wrong
 
 
+def test_parts_of_nothing_make_no_room(tmp_path: Path) -> None:
+    """A key that is handed on without its rows is still held."""
+    mark = marks("smart-ssd", KEEPS_ALL, tmp_path, LONG)[0]
+    assert mark.points == 0 and "groups at least that parts have not told all of" in mark.reason
+
+
 def test_there_is_a_cheat_of_each_exercise() -> None:
     assert {*CHEATS} == {(lab, exercise) for lab in NAMES for exercise in LABS.load(lab).EXERCISES}
 
@@ -254,6 +260,10 @@ def test_marks_of_others_go_on_beside_a_folder(tmp_path: Path, monkeypatch: pyte
     graded = labs.grade(files, instances=2)
     assert graded.totals().total.tolist() == [0, 0, 100] and graded.totals()["rank"].tolist() == [2, 2, 1]
     assert "is a folder" in graded.totals().reason[0] and "is no file" in graded.totals().reason[1]
+    Path("feedback").mkdir()
+    assert labs.grade(["feedback", *files], instances=2).totals().total.tolist() == [0, 0, 0, 100]
+    with pytest.raises(FlashsimError, match="'feedback' is unknown"):
+        labs.grade(["feedback"])
     with pytest.raises(FlashsimError, match="no file at missing.py"):
         labs.grade([*files, "missing.py"], lab="disk-scheduling")
 

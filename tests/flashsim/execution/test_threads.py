@@ -187,7 +187,6 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
     run_on_file(
         (Read(file, np.array([0]), np.array([1])) for _ in range(1)), [file], device
     )  # nothing is compiled when the interrupt comes
-    heeded = signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in a shell's background ignores interrupts
 
     def endless() -> Algorithm:
         while True:
@@ -214,7 +213,6 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
     finally:
         over.set()
         interrupter.join()
-        signal.signal(signal.SIGINT, heeded)
     assert "strand 1" not in [thread.name for thread in threading.enumerate()]
     assert time.monotonic() - begin < seconds(120)
 

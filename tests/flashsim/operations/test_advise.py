@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
-from flashsim.studies.advice import session
-from flashsim.studies.advice.report import MemoryCurve
+from flashsim.studies.advice import runs, session
+from flashsim.studies.advice.report import MemoryCurve, advice_table
 from flashsim.studies.advice.runs import PRECISION, greatest_load, has_settled
 from flashsim.studies.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
 from flashsim.studies.caching.miss_curves import LruCurve
@@ -188,6 +189,30 @@ def test_no_load_is_above_what_the_drive_keeps_up_with(small: str, waits: bool) 
     assert row["decides"] == "throughput, at more load" and "where throughput decides" in result.verdict()
 
 
+@pytest.mark.parametrize("most", [1 << 20, 10_000])
+def test_a_drive_with_free_blocks_is_written_until_it_collects_or_the_load_says_so(small: str, most: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(runs, "_MOST_MEASURED", most)
+    Path(small).write_text(Path(small).read_text().replace("{ value = 110,", "{ value = 500,"))
+    number = np.arange(400)
+    trace = pd.DataFrame({"operation": "write", "offset": number * PAGE, "length": PAGE, "arrival": number * MILLISECONDS})
+    result = fs.advise(trace, device=small, state="empty", bound="p99=50ms", repeats=4, years=1e-6, jobs=1)
+    (row,) = result.summary().to_dict("records")
+    collects, words = most > 10_000, ", by a rate that had not settled"
+    assert row["load_settled"] == collects and (words in result.verdict()) != collects and not row["settled"]
+    erases = IN_ORDER if collects else 2 * SECONDS / (PAGE * 5 + 200_000)
+    assert 0.96 * erases < 1000 * row["greatest_load"] < 1.01 * erases
+    assert ("not yet" in str(advice_table(result.result)["load"].iloc[0])) != collects
+
+
+def test_the_rate_of_a_drive_counts_where_it_changes_no_more(small: str, monkeypatch: Any) -> None:
+    """Many pools, each with a few free pages, take a short trace many times before all of them collect."""
+    monkeypatch.setattr(runs._Runs, "_rate", lambda run, source, repeats: (min(100 * repeats, 100_000), True, GIB))
+    trace = pd.DataFrame({"operation": "write", "offset": 0, "length": PAGE, "arrival": np.arange(400) * MILLISECONDS})
+    result = fs.advise(trace, device=small, state="empty", bound="max=1h", repeats=1, jobs=1)
+    (row,) = result.summary().to_dict("records")
+    assert row["load_settled"] and row["throughput_load"] == pytest.approx(10)
+
+
 def test_write_amplification_of_uniform_writes_is_greedy_theory(small: str) -> None:
     result = fs.advise(requests(20000, 5 * MILLISECONDS, write_share=1), device=small, bound="p99=1h", repeats=1, jobs=1)
     flash = presets.load(small).flash
@@ -328,6 +353,18 @@ def test_a_drive_that_does_not_keep_up_is_no_matter_of_latency() -> None:
     what: Any = None
     advice = Advice(study, what, [advised(study, "micron-p300", MILLISECONDS, 0.8, broken=False)])
     assert advice.verdict().startswith("Throughput decides: none of 1 drives carries") and "0.8 times" in advice.verdict()
+
+
+def test_what_carries_most_and_what_decides_are_the_loads_that_are_shown() -> None:
+    """Not what comes first by life, and no load beyond the throughput, where latencies only show that the drive does not keep up."""
+    names = ["mtron-msd-sata3025-16gb", "micron-p300"]
+    study = AdviceStudy("t", None, "t", "", 1, 5.0, None, 0, {}, names, Bound.parse("p99=10ms", "bound"))
+    what: Any = None
+    able = [advised(study, name, 50 * MILLISECONDS, greatest) for name, greatest in zip(names, (0.3, 0.6), strict=True)]
+    assert "micron-p300 carries most, 0.6 times that load" in Advice(study, what, able).verdict()
+    slow = advised(study, names[0], 50 * MILLISECONDS, 0.79)
+    slow = replace(slow, load=dict(slow.load or {}) | {"limit": 0.8})
+    assert slow.decides == "throughput" and Advice(study, what, [slow]).verdict().startswith("Throughput decides")
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,18 @@ def test_a_log_too_small_is_refused_with_a_size_that_does(seed: int) -> None:
     assert fs.crash(seed=seed, log_size="1MiB").as_dict() == fs.crash(seed=seed).as_dict()
 
 
+@pytest.mark.parametrize(("seed", "event", "log_size"), [(0, 245, 9728), (3, 357, 24064)])
+def test_a_log_without_room_for_what_recovery_writes_is_refused(seed: int, event: int, log_size: int) -> None:
+    """The records by which recovery undoes transactions may not overwrite those that it would need after another crash."""
+    with pytest.raises(InvalidParameterError, match="with its own ones: a log of") as refused:
+        fs.crash(restart="none", seed=seed, event=event, log_size=f"{log_size}B")
+    (would_do,) = re.findall(r"a log of (\d+)B would do", str(refused.value))
+    survival = single.crash("none", seed, [], None, None, event, None, int(would_do))
+    recovery = Recovery(survival.durable, restart_design("none"), survival.history.frames, 3)
+    lengths = [sum(record.length for _, record in write.items) for _, write in recovery.writes() if write.target == LOG]
+    assert lengths and log_size < survival.durable.room([0]) + 2 * 512 and survival.durable.room(lengths) <= int(would_do)
+
+
 def overwritten(seed: int, log_size: int) -> int:
     """Events of a history after which its log's device lacks a record that recovery may need."""
     system, count = drawn_history(seed, "lvr").build(log_size=log_size), 0

@@ -82,6 +82,21 @@ def test_convert_there_and_back(flashsim: Run, here: Path) -> None:
     assert flashsim("trace convert a.txt b.txt --to mqsim --force").exit_code == 0
 
 
+def test_convert_counts_times_that_go_back_and_what_it_writes_keeps_the_others(flashsim: Run, here: Path) -> None:
+    (here / "a.csv").write_text("time_us,offset,length,op\n100,0,512,R\n50,512,512,W\n200,1024,512,R\n60,2048,512,R\n")
+    words = "requests that arrive before one that precedes them: 2, the first being request 1"
+    kept = {"parquet": [100, 50, 200, 60], "spc": [100, 50, 200, 60], "fio-iolog": [100, 100, 200, 200]}
+    for name, arrivals in kept.items():
+        printed = flashsim(f"trace convert a.csv b.{name} --to {name}").stdout
+        assert f"{words}{'; fio-iolog lets them arrive with that' * (name == 'fio-iolog')}\n" in printed
+        assert [time for batch in read_trace(f"b.{name}") for time in batch.column("arrival").to_pylist()] == [
+            1000 * each for each in arrivals
+        ]
+    refused = flashsim("trace convert a.csv b.msr --to msr")
+    assert refused.exit_code == 2 and "msr holds no request that arrives before the first one, at 100000 ns" in refused.stderr
+    assert not (here / "b.msr").exists()
+
+
 @pytest.mark.parametrize("name", presets.names())
 def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> None:
     trace = test_data / "mqsim" / "tpcc-small.trace"
@@ -92,6 +107,13 @@ def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> No
     assert told["requests"] == 300 and told["duration"] > 0
     assert sum(batch.num_rows for batch in read_trace("r.parquet")) == 300
     assert len([event for event in check(load(Path("t.json")))["X"] if event["cat"] == "request"]) == 300
+
+
+def test_a_replay_says_how_fast_and_of_how_many_devices_its_requests_are(flashsim: Run, here: Path) -> None:
+    (here / "a.csv").write_text("time_us,device,offset,length,op\n" + "".join(f"{10 * each},{each},0,512,R\n" for each in range(5)))
+    line = "trace replay a.csv --on ocz-core-60gb"
+    assert "a.csv on ocz-core-60gb, at 3 times the trace's speed: " in flashsim(f"{line} --speed 3").stdout
+    assert "the requests are of 2 of its devices;" in flashsim(f"{line} --limit 2").stdout
 
 
 def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import flashsim as fs
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE
 from flashsim.core.rng import generator
@@ -130,6 +132,21 @@ def test_reads_of_a_drawn_drive_that_were_kept_back_come_out(monkeypatch: pytest
     assert len(kept) == 7 and set(kept["kind"]) == {"read rate", "read latency"}
     for kind, limit in LIMITS.items():
         assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept
+
+
+def test_a_fit_of_six_figures_comes_near_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one structure and short runs; the base drive's dies read at half the speed."""
+    short = {"_CHANNELS": (10,), "_FITTED": (1, 1), "_REPEATED": (1, 1), "_STARTS": 50, "_COARSE": (300, 2), "_FINE": (500, 2)}
+    for name, value in (short | {"_FEW": (500, 1), "_LAST": (500, 1), "_REPETITIONS": 2}).items():
+        monkeypatch.setattr(drive_fit, name, value)
+    whole, loads = presets.load("intel-x25e-64gb"), [DriveLoad(READ, depth=2**power) for power in range(6)]
+    assert whole.flash is not None
+    rows = [f"read,random,4KiB,{load.depth},iops,{results['iops']}" for load, results in results_of(whole, loads, 1, 500).items()]
+    (tmp_path / "figures.csv").write_text("\n".join(["operation,order,size,depth,figure,value", *rows]))
+    slower = replace(whole.flash, read=2 * whole.flash.read, read_latency=whole.flash.read_latency + whole.flash.read)
+    monkeypatch.setattr(presets, "load", lambda name: replace(whole, parameters=slower))
+    figures = fs.identify(tmp_path / "figures.csv", preset="base", seed=3).summary()
+    assert len(figures) == 6 and figures["kept"].sum() == 2 and (figures["difference"].abs() < 0.1).all(), figures
 
 
 @pytest.mark.usefixtures("few_structures")

@@ -63,6 +63,9 @@ def test_causes_of_a_difference_are_of_the_run_and_add_up(sort_merge) -> None:
         whole, *parts = map(float, re.findall(r"([+-][\d.e-]+) s", told))
         assert whole == pytest.approx(difference, rel=0.01) and sum(parts) == pytest.approx(difference, rel=0.1)
         assert ("seek" in told) == (join.disk.seek_ms > 0)
+        for sign, word in ((1, "more"), (-1, "less")):
+            away = [replace(row, io=row.formula_io * (1 + sign * 0.9)) for row in rows]
+            assert f"requests that took {word} of the device than by these figures" in causes(away, join)
         same = [replace(row, io=row.formula_io) for row in rows]
         assert causes(same, join) == ""
 

@@ -25,18 +25,12 @@ ROOT = Path(__file__).parents[4]
 LONG_JOIN = "join bnl --r do2009:customer@1 --s do2009:orders@1 --on c_custkey=o_custkey --device ocz-core-60gb --memory 512KiB --io page"
 
 
-def heed_interrupts() -> None:
-    """What runs in a shell's background ignores interrupts, and so would what it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def start(line: str, folder: Path, program: Sequence[str] = ("-m", "flashsim"), out: int = subprocess.PIPE) -> subprocess.Popen[str]:
     """A command in its own process group, as a terminal would start it."""
     command = [sys.executable, *program, *line.split()]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=heed_interrupts,
+        command, cwd=folder, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
 
 
@@ -182,7 +176,7 @@ def test_an_interrupt_in_code_compiled_from_text_ends_with_the_same_status(code:
     (tmp_path / "interrupted.py").write_text(code)
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     command = [sys.executable, "-m", "interrupted"]
-    run = subprocess.run(command, env=environment, preexec_fn=heed_interrupts, stderr=subprocess.PIPE, text=True)
+    run = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
     told = "" if "is_interrupted" in code else "flashsim: interrupted; no results were written\n"
     assert (run.returncode, run.stderr) == (130, told)
 
@@ -226,9 +220,7 @@ os.kill(os.getpid(), signal.SIGTERM)
 print("ended", interrupts.is_interrupted())
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], env=environment, preexec_fn=heed_interrupts, capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "ended False\n", "")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "a", "b": "b"}
 
@@ -253,9 +245,7 @@ except KeyboardInterrupt:
     print("interrupted", interrupts.is_interrupted())
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], env=environment, preexec_fn=heed_interrupts, capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr) == (0, "interrupted True\n", "")
     assert not list(tmp_path.iterdir())
 
