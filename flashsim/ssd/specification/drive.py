@@ -148,6 +148,8 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.buffer.leave_as_batch(command)
         if operation == FLUSH and command.through:
             self.buffer.flush(command)
+        if self.parameters.collection_rate and operation == WRITE and length and not command.through:
+            command.paced_units = -(-end // size) - offset // size
         self.env.process(self._command(command))
 
     def _to_memory(self, command: Command, length: int) -> None:
@@ -246,7 +248,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if command.request.operation == FLUSH:
             self.buffer.flush_goes_on(command)
         elif command.pages_left == 0:
-            self.host.command_done(command.request, command.slots)
+            self.buffer.complete(command)
 
     def transfer(self, operation: Operation) -> None:
         if operation.kind == ZERO_PAGE:
@@ -293,7 +295,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if command.pages_left == 0 and command is self.cache.folding:
             self.cache.folding = None
         elif command.pages_left == 0:
-            self.host.command_done(command.request, command.slots)
+            self.buffer.complete(command)
 
     def _release_block(self, operation: Operation) -> None:
         for erase in operation.erases:

@@ -84,6 +84,7 @@ class Command:
     through: bool = False  # it waits for the medium (`flashsim.ssd.state.write_buffer.needs_medium`)
     goes_on: bool = False  # where the last command of its operation ended
     slots: int = 0  # that it holds
+    paced_units: int = 0  # mapping units of a write whose acknowledgement is paced
     gathered: int = 0  # its last pages in the write buffer, which are still to leave together
     operations: list[Operation] = field(default_factory=list)
     _on_its_way: bool = False
