@@ -66,9 +66,7 @@ class SsdParameters:
     read_retry_time: int = duration("time that this takes; 0 for `read`", 0, default=0)
     slc_cache: int = size("bytes that blocks hold with one bit a cell, into which the host's writes go first; 0 for none", 0, default=0)
     slc_mode: str = text("static (blocks of a plane kept for the cache) or dynamic (free blocks, while there are enough)", "static")
-    slc_full: str = text(
-        "where a write goes when it is full: direct (to all bits of a cell), or fold (a block of it moves before)", "direct"
-    )
+    slc_full: str = text("where a write goes when it is full: direct (to all bits of a cell) or fold (a block of it moves first)", "direct")
     slc_read: int = duration("time to read a page of the cache; 0 for `read`", 0, default=0)
     slc_program: int = duration("time to program a page of the cache; 0 for `program`", 0, default=0)
     slc_idle: int = duration("time without a command after which the cache is folded, block by block; 0 for never", 0, default=0)
@@ -89,12 +87,8 @@ class SsdParameters:
     spare_blocks: int = count("blocks of a plane that stand in for bad ones", 0, default=0)
     factory_bad_blocks: int = count("blocks of a plane that are bad from the start", 0, default=0)
     seed: int = count("seed of what differs from block to block", 0, default=0)
-    allocation: str = text(
-        "which plane takes a write: round-robin, static (by its address) or dynamic (the one with the least to do)", "round-robin"
-    )
-    allocation_order: str = text(
-        "what changes fastest from one plane to the next: an order of C, W, D, P (channel, package, die, plane)", "CWDP"
-    )
+    allocation: str = text("which plane takes a write: round-robin, static (by its address) or dynamic (least to do)", "round-robin")
+    allocation_order: str = text("what changes fastest from plane to plane: an order of C, W, D, P (channel, package, die, plane)", "CWDP")
     read_priority: bool = switch("whether host reads overtake other work of their die", default=False)
     suspend: str = text("what a host read interrupts: none, program, erase or both", "none")
     suspend_overhead: int = duration("time to go on with what was interrupted", 0, default=0)
@@ -117,6 +111,7 @@ class SsdParameters:
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
     collection_rate: int = rate("bytes a second, of host and moves, by which a collecting drive paces writes; 0: no pace", 0)
     collection_debt: int = size("bytes of moves that may be owed until it does", 0, default=0)
+    collection_floor: int = rate("bytes a second that writes have then besides", 0)
     collection_share: float = number("share of the host's rate that writes have then at most", 0.001, 1, default=1.0)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
     command_slots: int = count("units of commands of all queues that are in the drive at most; 0 for no bound", 0, default=0)
@@ -156,12 +151,11 @@ class SsdParameters:
         for name in ("slc_read", "slc_program", "slc_idle"):
             self._need(self.slc_cache > 0 or getattr(self, name) == 0, name, "there is no slc_cache")
         self._need(self.retries or self.read_retry_time == 0, "read_retry_time", "no page is read once more (read_retry)")
-        paced, slow = self.collection_rate > 0, 0 < self.collection_rate < 1000 * self.unit_size
-        self._need(not slow, "collection_rate", "a thousand units a second are the least")
-        self._need(
-            (self.collection_debt >= self.unit_size) == paced, "collection_debt", "a unit at least with a collection_rate, 0 without"
-        )
-        self._need(paced or self.collection_share == 1, "collection_share", "there is no collection_rate")
+        for name, none in (("collection_debt", 0), ("collection_share", 1), ("collection_floor", 0)):
+            self._need(self.collection_rate > 0 or getattr(self, name) == none, name, "there is no collection_rate")
+        for name in ("collection_rate", "collection_floor"):
+            self._need(not 0 < getattr(self, name) < 1000 * self.unit_size, name, "a thousand units a second are the least")
+        self._need(not self.collection_rate or self.collection_debt >= self.unit_size, "collection_debt", "it must be a unit at least")
         self._check_host()
         self._check_reserve()
         self._check_capacity()

@@ -17,6 +17,8 @@ from flashsim.ssd.parameters import SsdParameters
 
 #: Shares of a victim that were moved are in 2^-24; of these a block may have all but so many, which bounds the work of a unit.
 WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
+#: A unit takes no longer by the host's share of its rate: that is slower than any phase lasts.
+_LONGEST = 1 << 40
 #: A victim changes the mean of victims by 2^-6 of what it differs by.
 _WEIGHT = 6
 
@@ -27,6 +29,8 @@ def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:
         buffer.unit_time = transfer_time(parameters.unit_size, parameters.collection_rate)
         buffer.debt_limit = parameters.collection_debt // parameters.unit_size * int(buffer.unit_time)
         buffer.share = round(1000 * parameters.collection_share)
+        floor = parameters.collection_floor
+        buffer.floor_time = transfer_time(parameters.unit_size, floor) if floor else 0
 
 
 def forget_debt(buffer: RecordArray) -> None:
@@ -47,6 +51,13 @@ def work_of(buffer: RecordArray, moved_share: int) -> int:
 
 
 @lean_kernel
+def pace_of(buffer: RecordArray, host_time: int) -> int:
+    """The time of a unit at the host's share of its rate, of which a unit takes `host_time`, and the floor together; 1 ns at least."""
+    time = min(host_time * 1000 // buffer.share, _LONGEST)
+    return max(1, time * buffer.floor_time // (time + buffer.floor_time) if buffer.floor_time > 0 else time)
+
+
+@lean_kernel
 def acknowledge(buffer: RecordArray, moved_share: int, units: int, now: int) -> None:
     """A write of so many units is acknowledged now: `buffer.opens` is when the next may be."""
     if buffer.pace > 0:
@@ -63,7 +74,7 @@ def acknowledge(buffer: RecordArray, moved_share: int, units: int, now: int) -> 
     buffer.units += units
     buffer.debt += units * (work if buffer.pace > 0 else work - buffer.unit_time)
     if buffer.pace == 0 and buffer.debt >= buffer.debt_limit:
-        buffer.pace = max(1, (now - buffer.since) // buffer.units * 1000 // buffer.share)
+        buffer.pace = pace_of(buffer, (now - buffer.since) // buffer.units)
     if buffer.pace > 0:
         gap = max(buffer.pace, work)
         buffer.opens += buffer.debt if gap > buffer.debt // units else gap * units
