@@ -19,8 +19,8 @@ from flashsim.ssd.parameters import SsdParameters
 WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
 #: A unit takes no longer by the host's share of its rate: that is slower than any phase lasts.
 _LONGEST = 1 << 40
-#: A victim changes the mean of victims by 2^-6 of what it differs by.
-_WEIGHT = 6
+#: A victim changes the mean of victims by 2^-8 of what it differs by.
+_WEIGHT = 8
 
 
 def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:
@@ -71,10 +71,10 @@ def acknowledge(buffer: RecordArray, moved_share: int, units: int, now: int) -> 
         buffer.since = now
     work = work_of(buffer, moved_share)
     buffer.last = buffer.opens = now
-    buffer.units += units
+    buffer.units += units if now > buffer.since else 0
     buffer.debt += units * (work if buffer.pace > 0 else work - buffer.unit_time)
     if buffer.pace == 0 and buffer.debt >= buffer.debt_limit:
-        buffer.pace = pace_of(buffer, (now - buffer.since) // buffer.units)
+        buffer.pace = pace_of(buffer, (now - buffer.since) // max(1, buffer.units))
     if buffer.pace > 0:
         gap = max(buffer.pace, work)
         buffer.opens += buffer.debt if gap > buffer.debt // units else gap * units
