@@ -19,8 +19,8 @@ from flashsim.ssd.parameters import SsdParameters
 WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
 #: A unit takes no longer by the host's share of its rate: that is slower than any phase lasts.
 _LONGEST = 1 << 40
-#: A victim changes the mean of victims by 2^-8 of what it differs by.
-_WEIGHT = 8
+#: A victim changes the mean of victims by 2^-6 of what it differs by.
+_WEIGHT = 6
 
 
 def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:
