@@ -18,15 +18,7 @@ from flashsim.ssd.specification.rules import block_of, channel_of, die_of_block,
 from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import (
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    IN_SLC,
-    MOVE_PAGE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    STORE_PAGE,
-)
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 from flashsim.ssd.timing import SsdTiming
 
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)

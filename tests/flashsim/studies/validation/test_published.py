@@ -96,16 +96,16 @@ def test_a_part_has_the_cliff_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.deep
 def test_simulated_drives_come_as_near_as_the_documentation_says() -> None:
-    """All but tails that no queue explains, and the first of two caches."""
+    """All but a steady state that was measured twice, tails that no queue explains, and the first of two caches."""
     validation = published.validate([claim.id for claim in published.claims()], Settings(jobs=2, fresh=True))
     verdicts = {each.claim.id: each.verdict for each in validation.judgements}
     assert verdicts == {
         "first": Verdict.FITTED,
-        "steady": Verdict.FITTED,
+        "steady": Verdict.DIFFERS,
         "amplification": Verdict.FITTED,
         "tail": Verdict.DIFFERS,
         "cliff": Verdict.DIFFERS,
     }
     outside = [cell.name for each in validation.judgements for cell in each.cells if not cell.inside]
-    tails = ["sk-hynix-pe8110-960gb at 70,000", *(f"micron-7450-pro-960gb at {rate}" for rate in ("30,000", "70,000"))]
-    assert outside == [*tails, "hp-fx700-2tb at first level", "hp-fx700-2tb at first cliff"]
+    tails = [f"{name}-960gb at 70,000" for name in ("sk-hynix-pe8110", "micron-7450-pro")]
+    assert outside == ["micron-7450-pro-960gb", *tails, "hp-fx700-2tb at first level", "hp-fx700-2tb at first cliff"]
