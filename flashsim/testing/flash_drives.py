@@ -110,12 +110,12 @@ def random_drive(seed: int) -> SsdParameters:
 def with_pace(seed: int, parameters: SsdParameters) -> SsdParameters:
     """A drive like the one given that paces writes while it collects, if it can and the seed says so."""
     random = generator(seed, "pace")
-    if not parameters.buffer_pages or parameters.write_buffer_mode != "write-back" or random.random() < 0.4:
+    if not parameters.buffer_pages or parameters.write_buffer_mode != "write-back" or random.random() < 0.2:
         return parameters
-    times = 10 * random.integers(1, [8, 30])  # of a page
+    times = 10 * random.integers(3, [60, 60])  # of a page
     rate, floor = (PAGE * SECONDS // int(time) for time in times)
     return replace(
-        parameters, collection_rate=rate, collection_debt=int(random.choice([1, 5, 20, 60])) * PAGE,
+        parameters, collection_rate=rate, collection_debt=int(random.choice([1, 3, 10])) * PAGE,
         collection_share=float(random.choice([0.2, 0.5, 0.9, 1])), collection_floor=floor * int(random.choice([0, 1])),
     )  # fmt: skip
 

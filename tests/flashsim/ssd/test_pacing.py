@@ -13,12 +13,14 @@ from flashsim.core.records import empty_record
 from flashsim.core.request import COMMAND, FORCE_UNIT_ACCESS, READ, WRITE, Completions, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
+from flashsim.device import presets
+from flashsim.device.scaling import miniature
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.rules import acknowledge
 from flashsim.ssd.state.flash import BUFFER
 from flashsim.ssd.state.pacing import WHOLE
-from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 PAGES = 1800
@@ -166,6 +168,26 @@ def test_a_power_cut_ends_a_phase(model: type[Model]) -> None:
     assert len(lost.lost) > 100
     done = served(device, random_writes(4), device.now)
     assert (done["completed"] - done["submitted"] < 1000).all()
+
+
+def test_drawn_drives_wait_for_their_pace() -> None:
+    """The drives on which engine and specification are compared have phases in which writes wait."""
+    unpaced: dict[str, Any] = {"collection_rate": 0, "collection_debt": 0, "collection_floor": 0, "collection_share": 1.0}
+    waiting = 0
+    for seed in range(80):
+        parameters = drive_for("page", random_drive(seed))
+        if parameters.collection_rate:
+            requests, at = random_workload(seed, parameters, 50)
+            slow, plain = (served(SsdEngine(each), requests, at) for each in (parameters, replace(parameters, **unpaced)))
+            waiting += not np.array_equal(slow, plain)
+    assert waiting >= 8
+
+
+def test_in_miniature_less_may_be_owed() -> None:
+    large = presets.load("micron-7450-pro-960gb")
+    small = miniature(large, 0.25).flash
+    assert large.flash and small
+    assert 4 * small.collection_debt == large.flash.collection_debt and small.collection_rate == large.flash.collection_rate
 
 
 @pytest.mark.parametrize(
