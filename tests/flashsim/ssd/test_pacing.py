@@ -180,7 +180,7 @@ def test_drawn_drives_wait_for_their_pace() -> None:
             requests, at = random_workload(seed, parameters, 50)
             slow, plain = (served(SsdEngine(each), requests, at) for each in (parameters, replace(parameters, **unpaced)))
             waiting += not np.array_equal(slow, plain)
-    assert waiting >= 8
+    assert waiting >= 5
 
 
 def test_in_miniature_less_may_be_owed() -> None:
