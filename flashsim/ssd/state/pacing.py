@@ -2,10 +2,10 @@
 
 All is counted in time, ns, of the one rate at which the firmware programs units while it collects, the host's and moved ones together.  A
 write owes the moves that it will cause, by what victims of late had to move; they are put off until they come to a limit.  Then a phase
-begins: what is owed passes as time does, a write adds its own work besides that of its moves, and writes are acknowledged at a share of
-the rate that the host's had since the last phase, or at the rate at which the firmware keeps up with them if that is lower.  The phase
-ends when nothing is owed.  A host that wants more than the firmware can keep up with is so held in one phase for good, at a constant pace.
-In a pause of the host that is as long as the limit what is owed is done outside phases.
+begins: what is owed passes as time does, a write adds its own work besides that of its moves, and writes are acknowledged at a floor and a
+share of the rate that the host had since the last phase, those left aside that waited for its end, or at the rate at which the firmware
+keeps up with them if that is lower.  The phase ends when nothing is owed.  A host that wants more than the firmware can keep up with is so
+held in one phase for good, at a constant pace.  In a pause of the host that is longer than the limit what is owed is done outside phases.
 
 The clock is the caller's: both event models ask when they acknowledge a write (`docs/decisions/0069`).
 """
