@@ -253,7 +253,8 @@ def _flash(flash: SsdParameters, scale: float) -> dict[str, Any]:
     line = flash.levels if flash.one_shot else 1
     pages = max(2, line, round(flash.pages_per_block * scale / line) * line)
     share = pages / flash.pages_per_block
-    names = ("map_cache",) if flash.write_buffer_mode == "coalescing" else ("write_buffer", "map_cache")  # parts of pages do not shrink
+    names = ("map_cache",) if flash.write_buffer_mode == "coalescing" else ("write_buffer", "map_cache", "collection_debt")
+    # parts of pages do not shrink
     buffers = {name: _whole(size * scale, flash.page_size) for name in names if (size := getattr(flash, name))}
     capacity = int(flash.capacity * share) // flash.page_size * flash.page_size
     if flash.slc_cache:

@@ -65,12 +65,8 @@ class SsdParameters:
     read_retry_growth: float = number("by how much it grows with every thousand erases of the block", 0, default=0.0)
     read_retry_time: int = duration("time that this takes; 0 for `read`", 0, default=0)
     slc_cache: int = size("bytes that blocks hold with one bit a cell, into which the host's writes go first; 0 for none", 0, default=0)
-    slc_mode: str = text(
-        "static (blocks of a plane that are kept for the cache) or dynamic (free blocks, while there are enough)", "static"
-    )
-    slc_full: str = text(
-        "where a write goes when the cache is full: direct (to all bits of a cell), or fold (a block of it moves before)", "direct"
-    )
+    slc_mode: str = text("static (blocks of a plane kept for the cache) or dynamic (free blocks, while there are enough)", "static")
+    slc_full: str = text("where a write goes when it is full: direct (to all bits of a cell) or fold (a block of it moves first)", "direct")
     slc_read: int = duration("time to read a page of the cache; 0 for `read`", 0, default=0)
     slc_program: int = duration("time to program a page of the cache; 0 for `program`", 0, default=0)
     slc_idle: int = duration("time without a command after which the cache is folded, block by block; 0 for never", 0, default=0)
@@ -79,28 +75,20 @@ class SsdParameters:
     gc_pool: str = text("where victims are sought: die (each plane by itself) or shared (the whole drive)", "die")
     gc_streams: int = count("active blocks of a plane: 1, or 2 with one for moved pages", 1, 2, default=1)
     placement_handles: int = count(
-        "active blocks of a plane for what the host writes, one a placement handle: a request's stream modulo their number",
-        most=128,
-        default=1,
+        "active blocks of a plane for what the host writes, one a placement handle: a request's stream modulo their number", 1, 128, 1
     )
     gc_copyback: bool = switch("whether pages move within the chip, not over the channel", default=False)
     gc_slicing: bool = switch("whether a victim is emptied in slices, between host writes: by what is programmed at once", default=False)
     gc_stop: int = count("free blocks up to which a plane that collects goes on; 0 for gc_reserve", 0, default=0)
     wear: str = text("wear levelling: a member's name or a Python file", "none")
-    wear_gap: int = count(
-        "erases by which a block may be behind one that comes free, before static wear levelling moves its data", default=16
-    )
+    wear_gap: int = count("erases by which a block may be behind one that comes free before static wear levelling moves it", default=16)
     endurance: int = count("erases that a block lasts; 0 for no end", 0, default=0)
     endurance_spread: float = number("standard deviation of a block's endurance, as a share of it", 0, 0.5, default=0.0)
     spare_blocks: int = count("blocks of a plane that stand in for bad ones", 0, default=0)
     factory_bad_blocks: int = count("blocks of a plane that are bad from the start", 0, default=0)
     seed: int = count("seed of what differs from block to block", 0, default=0)
-    allocation: str = text(
-        "which plane takes a write: round-robin, static (by its address) or dynamic (the one with the least to do)", "round-robin"
-    )
-    allocation_order: str = text(
-        "what changes fastest from one plane to the next: an order of C, W, D, P (channel, package, die, plane)", "CWDP"
-    )
+    allocation: str = text("which plane takes a write: round-robin, static (by its address) or dynamic (least to do)", "round-robin")
+    allocation_order: str = text("what changes fastest from plane to plane: an order of C, W, D, P (channel, package, die, plane)", "CWDP")
     read_priority: bool = switch("whether host reads overtake other work of their die", default=False)
     suspend: str = text("what a host read interrupts: none, program, erase or both", "none")
     suspend_overhead: int = duration("time to go on with what was interrupted", 0, default=0)
@@ -121,6 +109,10 @@ class SsdParameters:
     write_buffer_threshold: float = number("share of the write buffer that may wait to be written", 0, 1, default=0.5)
     write_buffer_batch: int = size("bytes that leave it at once when so many wait; 0 for what is programmed at once", 0, default=0)
     power_protected: bool = switch("whether the write buffer survives a power cut", default=False)
+    collection_rate: int = rate("bytes a second, of host and moves, by which a collecting drive paces writes; 0: no pace", 0)
+    collection_debt: int = size("bytes of moves that may be owed until it does", 0, default=0)
+    collection_floor: int = rate("bytes a second that writes have then besides", 0)
+    collection_share: float = number("share of the host's rate that writes have then at most", 0.001, 1, default=1.0)
     queues: int = count("submission queues, served in turn, each with its own queue_depth", most=65535, default=1)
     command_slots: int = count("units of commands of all queues that are in the drive at most; 0 for no bound", 0, default=0)
     command_slot: int = size("bytes of such a unit; a command has one at least, and no more than there are", SECTOR, default=4096)
@@ -159,6 +151,11 @@ class SsdParameters:
         for name in ("slc_read", "slc_program", "slc_idle"):
             self._need(self.slc_cache > 0 or getattr(self, name) == 0, name, "there is no slc_cache")
         self._need(self.retries or self.read_retry_time == 0, "read_retry_time", "no page is read once more (read_retry)")
+        for name, none in (("collection_debt", 0), ("collection_share", 1), ("collection_floor", 0)):
+            self._need(self.collection_rate > 0 or getattr(self, name) == none, name, "there is no collection_rate")
+        for name in ("collection_rate", "collection_floor"):
+            self._need(not 0 < getattr(self, name) < 1000 * self.unit_size, name, "a thousand units a second are the least")
+        self._need(not self.collection_rate or self.collection_debt >= self.unit_size, "collection_debt", "it must be a unit at least")
         self._check_host()
         self._check_reserve()
         self._check_capacity()
@@ -170,6 +167,7 @@ class SsdParameters:
     def _check_combinations(self) -> None:
         cached = " and ".join(name for name in ("cache_read", "cache_program") if getattr(self, name))
         together, most = self.group * self.unit_size, self.write_buffer if self.write_buffer_mode == "write-back" else 0
+        coalescing, paced = self.write_buffer_mode == "coalescing", self.collection_rate > 0
         copyback, overtaken = "gc_copyback: a page moves within its chip", "suspend: only a read that overtakes can interrupt"
         for chosen, refusal in (
             (self.gc_copyback and self.gc_pool == "shared", f"{copyback}, but gc_pool 'shared' moves pages between dies"),
@@ -178,12 +176,11 @@ class SsdParameters:
             (cached and self.suspend != "none", f"{cached}: not supported with suspend {self.suspend!r}"),
             (0 < self.write_buffer < self.page_size, "write_buffer: it holds less than one flash page"),
             (self.write_buffer and self.endurance, "write_buffer: not supported with an endurance; a worn-out drive could not empty it"),
-            (
-                self.power_protected and self.write_buffer_mode == "coalescing",
-                "power_protected: not supported with a coalescing write_buffer",
-            ),
+            (self.power_protected and coalescing, "power_protected: not supported with a coalescing write_buffer"),
             (self.write_buffer_batch > most, "write_buffer_batch: it must be no more than a write_buffer holds, which is write-back"),
             (self.write_buffer_batch % together > 0, f"write_buffer_batch: {together} are programmed at once, and it must be whole groups"),
+            (paced and not most, "collection_rate: there is no write-back write_buffer, which acknowledges writes"),
+            (paced and self.gc == "none", "collection_rate: nothing is collected (gc 'none')"),
             (self.slot_order == "arrival" and not self.command_slots, "slot_order: there are no command_slots"),
             (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
             (self.bus_rate and (self.read_submission or self.write_submission), "bus_rate: not supported with a submission time"),

@@ -13,6 +13,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.parameters import build
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator
+from flashsim.core.units import SECONDS
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
@@ -106,6 +107,19 @@ def random_drive(seed: int) -> SsdParameters:
     return replace(parameters, cache_read=plain and reads, cache_program=plain and programs)
 
 
+def with_pace(seed: int, parameters: SsdParameters) -> SsdParameters:
+    """A drive like the one given that paces writes while it collects, if it can and the seed says so."""
+    random = generator(seed, "pace")
+    if not parameters.buffer_pages or parameters.write_buffer_mode != "write-back" or random.random() < 0.2:
+        return parameters
+    times = 10 * random.integers(3, [60, 60])  # of a page
+    rate, floor = (PAGE * SECONDS // int(time) for time in times)
+    return replace(
+        parameters, collection_rate=rate, collection_debt=int(random.choice([1, 3, 10])) * PAGE,
+        collection_share=float(random.choice([0.2, 0.5, 0.9, 1])), collection_floor=floor * int(random.choice([0, 1])),
+    )  # fmt: skip
+
+
 def with_steps(seed: int, parameters: SsdParameters) -> SsdParameters:
     """A drive like the one given whose reads interrupt programs, erases or both, in steps of one length or two."""
     random = generator(seed, "steps")
@@ -193,12 +207,13 @@ def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
     if ftl not in FTL_FAMILY.names() and not ftl.endswith(".py"):
         for word, change in (("units", with_units), ("levels", with_levels), ("slc", with_slc), ("handles", with_handles)):
             parameters = change(parameters.capacity, parameters) if word in ftl else parameters
-        return parameters
+        return with_pace(parameters.capacity, parameters)
     if "map_cache" in (uses := FTL_FAMILY.load(ftl).USES):  # with a quarter of the map in memory
         blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
-        return replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
+        parameters = replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
+        return with_pace(parameters.capacity, parameters)
     if FTL_FAMILY.load(ftl).COLLECTS:
-        return replace(parameters, ftl=ftl)
+        return with_pace(parameters.capacity, replace(parameters, ftl=ftl))
     logs = 1 + parameters.gc_choices if "log_blocks" in uses else 0  # no policy draws blocks here, so the number is free to say how many
     pages = -(-parameters.logical_pages // parameters.pools)
     data = -(-pages // parameters.pages_per_block)

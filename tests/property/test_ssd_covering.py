@@ -65,6 +65,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "none": {"write_buffer": 0},
         "write-back": BUFFER,
         "batches": {**BUFFER, "write_buffer_batch": 8 * PAGE},
+        "paced": {**BUFFER, "collection_rate": PAGE * 50_000_000, "collection_debt": 6 * PAGE, "collection_share": 0.6},
         "protected": {**BUFFER, "power_protected": True},
         "write-through": {**BUFFER, "write_buffer_mode": "write-through"},
         "coalescing": {**BUFFER, "write_buffer_mode": "coalescing"},

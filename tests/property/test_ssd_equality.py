@@ -24,6 +24,7 @@ from flashsim.testing.flash_drives import (
     random_drive,
     random_workload,
     served,
+    with_pace,
     with_steps,
 )
 from tests.tiers import seeds
@@ -91,7 +92,7 @@ def test_models_agree_as_plain_python() -> None:
 @pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 @pytest.mark.parametrize("seed", range(15))
 def test_any_split_gives_the_same_times(model: type[Model], seed: int) -> None:
-    parameters = random_drive(seed)
+    parameters = with_pace(seed, random_drive(seed))
     requests, at = random_workload(seed, parameters, 60)
     requests["dependency"] = -1
     order = np.argsort(at, kind="stable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,11 +21,12 @@ SLOW = 10**6
 
 
 def protected_drive(seed: int, ftl: str, buffer_pages: int) -> SsdParameters:
-    """A drawn drive whose buffer acknowledges writes and survives a power cut."""
+    """A drawn drive whose buffer acknowledges writes at once and survives a power cut."""
     plain = replace(random_drive(seed), endurance=0, power_protected=False, continuation_latency=0, continuation_limit=0)
     changed = drive_for(ftl, replace(plain, write_buffer=buffer_pages * PAGE, write_buffer_mode="write-back"))
     size = max(changed.write_buffer, buffer_pages * PAGE)
-    return replace(changed, write_buffer=size, write_buffer_batch=0, write_buffer_mode="write-back", power_protected=True)
+    unpaced: dict[str, Any] = {"collection_rate": 0, "collection_debt": 0, "collection_floor": 0, "collection_share": 1.0}
+    return replace(changed, write_buffer=size, write_buffer_batch=0, write_buffer_mode="write-back", power_protected=True, **unpaced)
 
 
 def slow_programs(parameters: SsdParameters) -> SsdParameters:

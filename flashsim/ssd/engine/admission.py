@@ -113,6 +113,13 @@ def admit_buffered(
 
 
 @inlined_kernel
+def pages_of(flash: Flash, offset: int, length: int) -> int:
+    """Mapping units of which a command moves some bytes."""
+    size = flash.control.page_sectors * SECTOR
+    return (offset + length + size - 1) // size - offset // size
+
+
+@inlined_kernel
 def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command: int, operation: int, offset: int, length: int) -> bool:
     """Plan the pages of a command, in order; False if a policy broke its contract.  Only whole flash pages are trimmed."""
     size, gathered = flash.control.page_sectors * SECTOR, 0
@@ -165,7 +172,7 @@ def empty_command(flow: Flow) -> int:
     """A row for a command without operations."""
     row = tables.take_row(flow, tables.COMMAND_KIND)
     command = flow.operations[row]
-    command.pending = command.flush_mark = command.on_its_way = command.continues = command.internal = 0
+    command.pending = command.flush_mark = command.on_its_way = command.continues = command.internal = command.sectors = 0
     command.first_part = -1
     return row
 
@@ -251,6 +258,8 @@ def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Pol
             length = 0
         if length > 0 and not admit(flow, flash, times, policies, command, operation, offset, length):
             return POLICY_FAILED
+        if flash.buffer.unit_time > 0 and operation == WRITE and length > 0 and not through:
+            flow.operations[command].sectors = pages_of(flash, offset, length)
         if flow.engine.batch_leaves:
             flow.engine.flushing = command
         else:

@@ -6,7 +6,7 @@ last the dies that got free, or got something ready, look for work in the order 
 """
 
 from flashsim.core.host import Host, command_done
-from flashsim.core.kernel import inlined_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables, waiting
 from flashsim.ssd.engine.tables import FLUSHES, IN_DIE, WAITING, Flow, Timings
@@ -14,6 +14,7 @@ from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of
+from flashsim.ssd.state.pacing import acknowledge
 
 
 @inlined_kernel
@@ -26,8 +27,32 @@ def finish_command(host: Host, flow: Flow, row: int) -> None:
     tables.give_row(flow, row)
 
 
+@lean_kernel
+def acknowledge_paced(host: Host, flow: Flow, flash: Flash) -> None:
+    """Writes that are complete are acknowledged in their order, at the pace of a drive that collects."""
+    row = flow.queues[tables.PACED].head
+    while row >= 0 and flash.buffer.opens <= host.scalars.now:
+        tables.dequeue(flow, tables.PACED, tables.QUEUED)
+        acknowledge(flash.buffer, flash.control.moved_share, flow.operations[row].sectors, host.scalars.now)
+        finish_command(host, flow, row)
+        row = flow.queues[tables.PACED].head
+    if row >= 0:
+        dies.schedule(flow, row, tables.COMPLETE, flash.buffer.opens)
+
+
 @inlined_kernel
-def finish_part(host: Host, flow: Flow, row: int) -> None:
+def complete(host: Host, flow: Flow, flash: Flash, row: int) -> None:
+    """All is done that a command waits for: it completes, a paced write in its turn."""
+    if flow.operations[row].sectors == 0:
+        finish_command(host, flow, row)
+        return
+    tables.enqueue(flow, tables.PACED, row, tables.QUEUED)
+    if flow.queues[tables.PACED].head == row:
+        acknowledge_paced(host, flow, flash)
+
+
+@inlined_kernel
+def finish_part(host: Host, flow: Flow, flash: Flash, row: int) -> None:
     """A page of a command is done; the command completes with its last.  One that is programmed behind goes on."""
     command = flow.operations[row].command
     if flow.operations[row].is_behind:
@@ -36,7 +61,7 @@ def finish_part(host: Host, flow: Flow, row: int) -> None:
         tables.give_row(flow, row)
     flow.operations[command].pending -= 1
     if flow.operations[command].pending == 0:
-        finish_command(host, flow, command)
+        complete(host, flow, flash, command)
 
 
 @inlined_kernel
@@ -69,7 +94,7 @@ def overhead_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
     if flow.operations[row].flush_mark > 0:
         flow.operations[row].pending -= 1
     if flow.operations[row].pending == 0:
-        finish_command(host, flow, row)
+        complete(host, flow, flash, row)
 
 
 @inlined_kernel
@@ -96,13 +121,13 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
         flow.operations[row].phase = WAITING
         waiting.satisfy(flow, flash, times.timing, row)
         if flow.operations[row].is_behind:
-            finish_part(host, flow, row)
+            finish_part(host, flow, flash, row)
         return
     if flow.operations[row].kind == BUFFER_PAGE:
         buffering.arrive(flow.operations, flash.entries, row)
         waiting.satisfy_followers(flow, flash, times.timing, row)
     if flow.operations[row].is_part:
-        finish_part(host, flow, row)
+        finish_part(host, flow, flash, row)
     else:
         tables.give_row(flow, row)
 
@@ -200,7 +225,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int, 
         if from_buffer or flow.operations[row].is_behind:
             destaged(host, flow, flow.operations[row].id)
         if flow.operations[row].is_part:
-            finish_part(host, flow, row)
+            finish_part(host, flow, flash, row)
         else:
             tables.give_row(flow, row)
         row = following
@@ -224,7 +249,9 @@ def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int)
 def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
-    if flow.operations[row].kind == tables.COMMAND_KIND:
+    if phase == tables.COMPLETE:
+        acknowledge_paced(host, flow, flash)
+    elif flow.operations[row].kind == tables.COMMAND_KIND:
         tables.note_span(flow, flash, times.timing, control.dies + control.channels + 1, row, now)
         overhead_ends(host, flow, flash, times, row, now)
     elif phase == tables.ON_LINK or phase == tables.ON_BUS:

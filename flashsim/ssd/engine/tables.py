@@ -34,6 +34,7 @@ _MARKS = "phase is_part is_behind needs_room"
 # Of a command alone.  `pending` counts the pages that it waits for, `first_part` and `last_part` are its operations.  `flush_mark` is, of a
 # flush, the first id after those that it waits for.  `on_its_way` says that one of its pages had the host link, `continues` that it goes on
 # where the last one ended, `through` that what it writes is acknowledged when it is programmed, `internal` that it comes from inside.
+# `sectors` of a command are the mapping units of a write whose acknowledgement is paced, or 0.
 _COMMAND = "overhead host_command flush_mark "
 _PARTS = "pending first_part last_part "
 _COMMAND_MARKS = "on_its_way continues through internal"
@@ -59,10 +60,11 @@ OPERATION = records.whole_lines(records.record_dtype(_HOT, _COLD))
 #: `next_woken` chains such dies.  `until` is, of a channel that moves a page for which there is no event, the end of that (0: none); its
 #: `busy` is then that operation's, plus 1.
 SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken next_woken cached")
-#: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then READY, WANTING and FLUSHES.
+#: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then PACED, READY, WANTING and FLUSHES.
 QUEUE = records.record_dtype(int64="head tail")
-# The last queues: operations that are ready for the link in this event, those that wait for room in the write buffer, and flush commands.
-READY, WANTING, FLUSHES = -3, -2, -1
+# The last queues: writes whose acknowledgement waits for the pace, operations that are ready for the link in this event, those that wait
+# for room in the write buffer, and flush commands.
+PACED, READY, WANTING, FLUSHES = -4, -3, -2, -1
 #: Of a block, the id of the last erase that was admitted; operations since then, for which the next must wait; programs of its pages that
 #: have not ended, where reads overtake; its erases that have not ended, from the oldest (-1: none) to the newest, chained by `gate`.  A
 #: block may be reclaimed again while its earlier erase still waits in the queue.
@@ -80,8 +82,8 @@ ENGINE = records.record_dtype(
 
 #: The KIND of a row of the operation table that stands for a whole command.
 COMMAND_KIND = 10
-# What an operation's pending event ends; the last two let reads in, between steps or between flash pages to move.
-WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING, PAUSING = range(8)
+# What an operation's pending event ends; STOPPING and PAUSING let reads in, between steps or between flash pages to move.
+WAITING, ON_LINK, IN_CELLS, ON_CHANNEL, IN_PROGRAM, ON_BUS, STOPPING, PAUSING, COMPLETE = range(9)
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: An event's key is the operation's id and, below it, its row.
 ROW_BITS = 24
@@ -139,15 +141,15 @@ dispatch_of, fold_of = (function_in(place, types.FunctionType(STEP)) for place i
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     """The tables of a drive before its first operation."""
     servers = parameters.dies + parameters.channels + 2 + (parameters.bus_rate > 0)
-    engine, queues = records.empty_record(ENGINE), records.empty_table(servers + parameters.dies + 3, QUEUE)
+    engine, queues = records.empty_record(ENGINE), records.empty_table(servers + parameters.dies + 4, QUEUE)
     gates = records.empty_table(parameters.pools * parameters.blocks_per_plane, GATE)
     for name in ("unused", "first_woken", "flushing", "read_end", "write_end", "idle_since"):
         engine[name] = -1
     engine.room, queues.head = parameters.buffer_pages, -1
     gates.last_erase = gates.oldest_erase = -1
-    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus; one that is to stop has an
-    # event for that and one for its end, and so may have two that it is too late for.
-    agenda = empty_agenda(4 * parameters.dies + 3)
+    # An operation with a pending event holds a die or its cache register, the link, the controller or the bus, or is a command to be
+    # acknowledged next; one that is to stop has an event for that and one for its end, and so may have two that it is too late for.
+    agenda = empty_agenda(4 * parameters.dies + 4)
     operations, buckets = records.empty_table(_FIRST_ROWS, OPERATION), np.full(_FIRST_ROWS, -1)
     return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates, buckets)
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
+from flashsim.core.host_specification import OPERATIONS, delay
 from flashsim.core.request import READ, WRITE
 from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation
-from flashsim.ssd.specification.rules import find_entry, sector_mask
+from flashsim.ssd.specification.rules import acknowledge, find_entry, sector_mask
 from flashsim.ssd.specification.servers import Steps
 from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
@@ -27,6 +28,7 @@ class SpecifiedBuffer:
         self.transfers: dict[int, Operation] = {}  # by number, those that are still to come
         self.stores: list[Operation] = []  # of acknowledged pages on their way to flash
         self.flushes: list[tuple[Command, set[Operation]]] = []
+        self.paced: deque[Command] = deque()  # writes that are complete, and wait until the pace lets them be acknowledged
 
     def admit(self, command: Command, page: int, first: int, sectors: int) -> bool:
         """Plan one page of a command, from sector `first` of it on, as far as the buffer has a part in it; whether that is all."""
@@ -143,6 +145,27 @@ class SpecifiedBuffer:
         for waiting in [flush for flush in self.flushes if not flush[1] and flush[0].pages_left == 0]:
             self.flushes.remove(waiting)
             self.drive.host.command_done(waiting[0].request, waiting[0].slots)
+
+    def complete(self, command: Command) -> None:
+        """All is done that a command waits for: it completes, a paced write in its turn."""
+        if not command.paced_units:
+            self.drive.host.command_done(command.request, command.slots)
+            return
+        self.paced.append(command)
+        if len(self.paced) == 1:
+            self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Writes that are complete are acknowledged in their order, at the pace of a drive that collects."""
+        env, buffer = self.drive.env, self.state.buffer
+        while self.paced and buffer.opens <= env.now:
+            command = self.paced.popleft()
+            acknowledge(buffer, int(self.state.control.moved_share), command.paced_units, int(env.now))
+            self.drive.host.command_done(command.request, command.slots)
+        if self.paced:
+            event = delay(env, int(buffer.opens - env.now), OPERATIONS + self.paced[0].number)
+            assert event.callbacks is not None
+            event.callbacks.append(lambda _: self._acknowledge())
 
     def ready(self, operation: Operation) -> None:
         """A transfer goes over the link as soon as there is room, or a page that was dropped gives up its room."""

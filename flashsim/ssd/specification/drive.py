@@ -26,6 +26,8 @@ each operation gets the next number and the last place in its die's queue.  Then
   command for `slc_idle`, each plane moves what its oldest such block holds to all bits of other cells and erases it, one after the other;
 * with `cache_read`, a page leaves through the cache register while the die carries out the next operation, if that is a read;
 * with `cache_program`, the next operation's page comes to the cache register while the die programs, if that is a program too;
+* with `collection_rate`, writes that are complete are acknowledged one after the other, at a pace while the drive collects
+  (`flashsim.ssd.state.pacing`);
 * with `continuation_latency`, a short read that goes on where the last one ended finds its pages in the controller, and a short write of
   whole pages leaves them there: it is acknowledged when they have crossed the link, and programmed behind
   (`flashsim.ssd.engine.admission`).
@@ -57,17 +59,7 @@ from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import (
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    IN_SLC,
-    MEMORY_PAGE,
-    MOVE_PAGE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    STORE_PAGE,
-    ZERO_PAGE,
-)
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import choose_stream, next_write_id
 from flashsim.ssd.timing import slots_of
 
@@ -148,6 +140,8 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self.buffer.leave_as_batch(command)
         if operation == FLUSH and command.through:
             self.buffer.flush(command)
+        if self.parameters.collection_rate and operation == WRITE and length and not command.through:
+            command.paced_units = -(-end // size) - offset // size
         self.env.process(self._command(command))
 
     def _to_memory(self, command: Command, length: int) -> None:
@@ -155,7 +149,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         operation, size = command.request.operation, self.parameters.unit_size
         self.state.counters.memory_bytes[operation] += length
         for first in range(0, length, size):
-            kind = ZERO_PAGE if operation == READ else MEMORY_PAGE
+            kind = ZERO_PAGE if operation == READ else flash_array.MEMORY_PAGE
             self.transfer_of(command, kind, -1, min(length - first, size) // SECTOR, True)
 
     def _goes_on(self, command: Command, offset: int, length: int) -> bool:
@@ -246,12 +240,12 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if command.request.operation == FLUSH:
             self.buffer.flush_goes_on(command)
         elif command.pages_left == 0:
-            self.host.command_done(command.request, command.slots)
+            self.buffer.complete(command)
 
     def transfer(self, operation: Operation) -> None:
         if operation.kind == ZERO_PAGE:
             self.env.process(self._bytes_out(operation))
-        elif operation.kind == MEMORY_PAGE:
+        elif operation.kind == flash_array.MEMORY_PAGE:
             self.env.process(self._bytes_to_memory(operation))
         else:
             self.buffer.ready(operation)
@@ -293,7 +287,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         if command.pages_left == 0 and command is self.cache.folding:
             self.cache.folding = None
         elif command.pages_left == 0:
-            self.host.command_done(command.request, command.slots)
+            self.buffer.complete(command)
 
     def _release_block(self, operation: Operation) -> None:
         for erase in operation.erases:

@@ -18,15 +18,7 @@ from flashsim.ssd.specification.rules import block_of, channel_of, die_of_block,
 from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import (
-    ERASE_BLOCK,
-    FETCH_PAGE,
-    IN_SLC,
-    MOVE_PAGE,
-    PROGRAM_PAGE,
-    READ_PAGE,
-    STORE_PAGE,
-)
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 from flashsim.ssd.timing import SsdTiming
 
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
@@ -84,6 +76,7 @@ class Command:
     through: bool = False  # it waits for the medium (`flashsim.ssd.state.write_buffer.needs_medium`)
     goes_on: bool = False  # where the last command of its operation ended
     slots: int = 0  # that it holds
+    paced_units: int = 0  # mapping units of a write whose acknowledgement is paced
     gathered: int = 0  # its last pages in the write buffer, which are still to leave together
     operations: list[Operation] = field(default_factory=list)
     _on_its_way: bool = False

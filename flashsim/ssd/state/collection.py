@@ -28,6 +28,7 @@ from flashsim.ssd.state.flash_array import (
     plan_row,
 )
 from flashsim.ssd.state.geometry import BROKEN_LEVELS, BROKEN_VICTIM, block_of, die_of_block, pool_of_block
+from flashsim.ssd.state.pacing import note_victim
 from flashsim.ssd.state.pools import collector_of, drop_page, emptiest_block, invalidate
 from flashsim.ssd.wear.base import LEVELS, levels_of
 
@@ -117,6 +118,7 @@ def ask_for_places(flash: Flash, first: int, end: int) -> None:
 def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
     """Make a closed block the one that is being emptied."""
     pools.withdraw_block(flash, block)
+    note_victim(flash.control, flash.blocks[block].valid)
     first = block * flash.control.pages_per_block
     flash.pools[collector].victim = block
     flash.pools[collector].victim_page = first

@@ -61,7 +61,11 @@ FLASH_PAGE = record_dtype(int32="owner spare_owner")
 #: group), by what their collection is rounded, in 2^-32, how many wait, the oldest, the first unused row;
 #: whether writes are acknowledged only when they are programmed; whether only parts of pages come there; whether it, or the controller's
 #: own memory, loses in a power cut what it has acknowledged.
-BUFFER = record_dtype(int64="places threshold batch rounding waiting oldest unused write_through coalescing volatile")
+#: Of the pace of writes (`flashsim.ssd.state.pacing`): the time of a unit while the drive collects (0: there is no pace), how much work may
+#: be owed, the host's share in 1/1000; the work that is owed, the time of a unit by the host's rate in a phase (0: there is none); since
+#: when units of the host are counted, and how many; the last acknowledgement, and when the next may be.
+_PACE = "unit_time debt_limit share floor_time debt pace since units last opens"
+BUFFER = record_dtype(int64=f"places threshold batch rounding waiting oldest unused write_through coalescing volatile {_PACE}")
 #: A page in the write buffer.  `stream` is that of its newest sectors, `sector_mask` has a bit for each sector that the buffer holds,
 #: `write_id` is that of the newest of them, and `arrived` that of the newest that came over the link as a whole.  `filling` is the transfer
 #: that is to bring the newest (-1: it has ended).  `after` and `before` link entries to a ring in the order in which they came, and `after`

@@ -31,8 +31,10 @@ _GEOMETRY = "pages_per_block blocks_per_pool planes dies channels pools logical_
 _ALLOCATION = "placement_handles stream allocation next_pool streams pool_limit sequence id_base read_only refused broken "
 # What garbage collection goes by: whether pools share it, moves stay within a chip and victims are emptied in slices; free pages at which a
 # pool starts, up to which it goes on, and below which it must not fall; blocks that d-choices draws, victims that one write may reclaim,
-# draws made, blocks and lists looked at for a victim.  `plan_rows` is the most flash operations that one logical page can take.
-_COLLECTION = "shared copyback slicing start_pages stop_pages least_pages gc_choices gc_rounds gc_draws gc_steps wear_gap plan_rows "
+# draws made, blocks and lists looked at for a victim; the share of a victim's units that are moved, in 2^-24, the mean of late.
+# `plan_rows` is the most flash operations that one logical page can take.
+_COLLECTION = "shared copyback slicing start_pages stop_pages least_pages gc_choices gc_rounds gc_draws gc_steps moved_share wear_gap "
+_COLLECTION += "plan_rows "
 # Of the SLC cache: blocks of a pool that it has at most (0: there is none), the slots of one, whether they are kept for it, whether it is
 # folded when it is full, and whether writes pass it by.
 _CACHE = "slc_blocks slc_pages slc_own slc_folds slc_bypass "

@@ -29,6 +29,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, WRITE
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import BUFFER, ENTRY, Flash
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, STORE_PAGE
+from flashsim.ssd.state.pacing import forget_debt, set_pace
 from flashsim.ssd.state.pools import join_ring, leave_ring, next_write_id
 
 _MOST_SECTORS = 62  # bits of a mask
@@ -48,6 +49,7 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
     buffer.write_through = places > 0 and parameters.write_buffer_mode == "write-through"
     buffer.volatile = (places > 0 or parameters.continuation_latency > 0) and not parameters.power_protected
     buffer.coalescing = places > 0 and parameters.write_buffer_mode == "coalescing"
+    set_pace(buffer, parameters)
     entries = empty_table(int(buffer.threshold) + 2, ENTRY)
     clear_buffer(buffer, entries)
     return buffer, entries
@@ -56,6 +58,7 @@ def empty_buffer(parameters: SsdParameters) -> tuple[RecordArray, RecordArray]:
 def clear_buffer(buffer: RecordArray, entries: RecordArray) -> None:
     buffer.waiting = buffer.unused = 0
     buffer.oldest = -1
+    forget_debt(buffer)
     entries.after = np.arange(1, len(entries) + 1)
     entries.bucket = -1
 

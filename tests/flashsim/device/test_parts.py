@@ -30,7 +30,9 @@ def few_dies(name: str, dies: int, blocks: int, pages: int, share: float = 1.0, 
 #: The flash of one collects, the controller of one binds, and one has small blocks and a slow link.
 DRIVES: dict[str, Preset] = {
     "flash": few_dies("micron-7450-pro-960gb", 8, 120, 264, write_buffer=4 << 20),
-    "controller": few_dies("kioxia-cm7-r-3.84tb", 8, 100, 264, 0.4, write_buffer=4 << 20, write_latency=1_830_270),
+    "controller": few_dies(
+        "kioxia-cm7-r-3.84tb", 8, 100, 264, 0.4, write_buffer=4 << 20, write_buffer_batch=8 * 48 << 10, write_latency=1_830_270
+    ),
     "link": few_dies("micron-7450-max-800gb", 8, 100, 132, 0.4, write_buffer=1 << 20, link_write_rate=60_000_000),
 }
 

@@ -26,7 +26,11 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
         "first": [cell.name for cell in judgements[0].cells],
         "steady": ["sk-hynix-pe8110-960gb", "solidigm-p5520-1.92tb"],
         "amplification": ["micron-7450-max-800gb at 745"],
-        "tail": ["sk-hynix-pe8110-960gb at 30,000", "kioxia-cm7-r-3.84tb at 30,000"],
+        "tail": [
+            "sk-hynix-pe8110-960gb at 30,000",
+            "kioxia-cm7-r-3.84tb at 30,000",
+            *(f"micron-7450-pro-960gb at {rate}" for rate in ("30,000", "70,000")),
+        ],
         "cliff": [
             *(f"hp-fx700-2tb at {place}" for place in ("second level", "second cliff", "third level")),
             *(f"corsair-mp600-elite-2tb at {place}" for place in ("first level", "first cliff", "second level")),
@@ -40,8 +44,11 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
 
 
 def test_write_amplification_of_a_part_is_between_two_theories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Greedy takes long blocks in the order of their writing; pages left half empty, and a block of moved data, are lost to it."""
-    whole = few_dies("micron-7450-max-800gb", 8, 100, 264, write_buffer=4 << 20)
+    """Greedy takes long blocks in the order of their writing; pages left half empty, and a block of moved data, are lost to it.
+
+    Theory moves whole victims; what is emptied in slices loses more pages meanwhile.
+    """
+    whole = few_dies("micron-7450-max-800gb", 8, 100, 264, write_buffer=4 << 20, gc_slicing=False)
     part = part_in_use(whole).flash
     assert part and whole.flash
     alpha, blocks = 1 + whole.flash.effective_overprovisioning, part.good_blocks - part.gc_reserve
@@ -96,16 +103,16 @@ def test_a_part_has_the_cliff_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.deep
 def test_simulated_drives_come_as_near_as_the_documentation_says() -> None:
-    """All but tails that no queue explains, and the first of two caches."""
+    """All but a steady state that was measured twice, tails that no queue explains, and the first of two caches."""
     validation = published.validate([claim.id for claim in published.claims()], Settings(jobs=2, fresh=True))
     verdicts = {each.claim.id: each.verdict for each in validation.judgements}
     assert verdicts == {
         "first": Verdict.FITTED,
-        "steady": Verdict.FITTED,
+        "steady": Verdict.DIFFERS,
         "amplification": Verdict.FITTED,
         "tail": Verdict.DIFFERS,
         "cliff": Verdict.DIFFERS,
     }
     outside = [cell.name for each in validation.judgements for cell in each.cells if not cell.inside]
-    tails = ["sk-hynix-pe8110-960gb at 70,000", *(f"micron-7450-pro-960gb at {rate}" for rate in ("30,000", "70,000"))]
-    assert outside == [*tails, "hp-fx700-2tb at first level", "hp-fx700-2tb at first cliff"]
+    tails = [f"{name}-960gb at 70,000" for name in ("sk-hynix-pe8110", "micron-7450-pro")]
+    assert outside == ["micron-7450-pro-960gb", *tails, "hp-fx700-2tb at first level", "hp-fx700-2tb at first cliff"]
