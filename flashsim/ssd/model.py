@@ -162,7 +162,10 @@ class FlashModel(DeviceModel):
         return PowerCut(self.now, lost)
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the drive was made (see `DriveState.statistics`), and busy times, ns, of finished holds of its parts."""
+        """Counters since the drive was made (see `DriveState.statistics`), and busy times, ns.
+
+        Those of dies are of finished work, those of channels, the link, the controller and the bus up to now.
+        """
         dies, link, busy = self.parameters.dies, self.parameters.dies + self.parameters.channels, self._busy_times()
         times = {"die_busy_ns": busy[:dies], "channel_busy_ns": busy[dies:link]}
         parts = ("link_busy_ns", "controller_busy_ns", "bus_busy_ns")

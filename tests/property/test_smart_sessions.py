@@ -117,6 +117,13 @@ def test_models_agree_and_nothing_leaks(block: int) -> None:
     assert statuses == set(Status) and collected
 
 
+def test_busy_times_agree_where_the_last_transfer_ends_now() -> None:
+    """It has no event of its own in the engine; in the specification others of that nanosecond come first."""
+    ours, theirs = both(627)
+    assert conversation(ours, 627, 20)[0] == conversation(theirs, 627, 20)[0]
+    np.testing.assert_equal(ours.statistics(), theirs.statistics())
+
+
 def row(work: int = 10, results: int = 0, kind: type = np.int64) -> Steps:
     return Steps(*(np.array([value], kind) for value in (0, SECTOR, work, results)))
 

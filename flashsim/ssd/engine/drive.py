@@ -212,7 +212,7 @@ class SsdEngine(FlashModel, CompiledEngine):
                 row = int(operation.next[tables.IN_DIE])
 
     def _restart(self) -> None:
-        before = self._flow
+        before, busy = self._flow, self._busy_times()
         self._end_transfers(True)
         for first in before.servers.busy[: self.parameters.dies]:
             operation = before.operations[first - 1]
@@ -220,12 +220,15 @@ class SsdEngine(FlashModel, CompiledEngine):
                 self.state.spare[operation.place] = flash_array.TORN
         self.host.clear()
         self._flow = tables.idle_flow(self.parameters, before.log)
-        self._flow.servers.busy_ns = before.servers.busy_ns
+        self._flow.servers.busy_ns = busy
         self._flow.engine.spans, self._flow.engine.recording = before.engine.spans, before.engine.recording
 
     def _busy_times(self) -> list[int]:
         self._end_transfers(False)
-        busy: list[int] = self._flow.servers.busy_ns.tolist()
+        servers = self._flow.servers
+        under_way = np.where(servers.busy != 0, self.now - servers.since, 0)
+        under_way[: self.parameters.dies] = 0
+        busy: list[int] = (servers.busy_ns + under_way).tolist()
         return busy
 
     def _end_transfers(self, every: bool) -> None:

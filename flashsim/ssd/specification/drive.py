@@ -389,4 +389,4 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         return [*self.dies, *self.channels, self.link, self.controller, *[self.bus][: self.parameters.bus_rate]]
 
     def _busy_times(self) -> list[int]:
-        return [server.busy_ns for server in self._servers()]
+        return [server.busy_until(self.now) if isinstance(server, SharedServer) else server.busy_ns for server in self._servers()]
