@@ -16,6 +16,8 @@ LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 MOST_STEPS = 1000
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
+#: Units a second, of the slowest pace of collection.
+_LEAST_PACE = 1000
 _CHOICES = {
     "gc_pool": ("die", "shared"),
     "allocation": ("round-robin", "static", "dynamic"),
@@ -154,7 +156,7 @@ class SsdParameters:
         for name, none in (("collection_debt", 0), ("collection_share", 1), ("collection_floor", 0)):
             self._need(self.collection_rate > 0 or getattr(self, name) == none, name, "there is no collection_rate")
         for name in ("collection_rate", "collection_floor"):
-            self._need(not 0 < getattr(self, name) < 1000 * self.unit_size, name, "a thousand units a second are the least")
+            self._need(not 0 < getattr(self, name) < _LEAST_PACE * self.unit_size, name, "a thousand units a second are the least")
         self._need(not self.collection_rate or self.collection_debt >= self.unit_size, "collection_debt", "it must be a unit at least")
         self._check_host()
         self._check_reserve()

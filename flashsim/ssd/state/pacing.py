@@ -19,6 +19,8 @@ from flashsim.ssd.parameters import SsdParameters
 WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
 #: A unit takes no longer by the host's share of its rate: that is slower than any phase lasts.
 _LONGEST = 1 << 40
+#: The host's share of its rate is counted in thousandths.
+_SHARES = 1000
 #: A victim changes the mean of victims by 2^-6 of what it differs by.
 _WEIGHT = 6
 
@@ -28,7 +30,7 @@ def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:
     if parameters.collection_rate:
         buffer.unit_time = transfer_time(parameters.unit_size, parameters.collection_rate)
         buffer.debt_limit = parameters.collection_debt // parameters.unit_size * int(buffer.unit_time)
-        buffer.share = round(1000 * parameters.collection_share)
+        buffer.share = round(_SHARES * parameters.collection_share)
         floor = parameters.collection_floor
         buffer.floor_time = transfer_time(parameters.unit_size, floor) if floor else 0
 
@@ -53,7 +55,7 @@ def work_of(buffer: RecordArray, moved_share: int) -> int:
 @lean_kernel
 def pace_of(buffer: RecordArray, host_time: int) -> int:
     """The time of a unit at the host's share of its rate, of which a unit takes `host_time`, and the floor together; 1 ns at least."""
-    time = min(host_time * 1000 // buffer.share, _LONGEST)
+    time = min(host_time * _SHARES // buffer.share, _LONGEST)
     return max(1, time * buffer.floor_time // (time + buffer.floor_time) if buffer.floor_time > 0 else time)
 
 

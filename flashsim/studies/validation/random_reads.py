@@ -20,7 +20,7 @@ from flashsim.core.compiling import parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
-from flashsim.core.units import KIB, MIB, SECONDS
+from flashsim.core.units import KIB, MICROSECONDS, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_in_use
@@ -99,7 +99,7 @@ def play(
     loop.run(completions=count)
     time, _, client = loop.completed[round(_WARM_UP * count) :].T
     order = np.lexsort((time, client))
-    latencies = np.diff(time[order])[np.diff(client[order]) == 0] / 1000
+    latencies = np.diff(time[order])[np.diff(client[order]) == 0] / MICROSECONDS
     rate = (len(time) - 1) * SECONDS / (time[-1] - time[0])
     return {name: float(np.percentile(latencies, share)) if share else float(rate) for name, share in MEASURES.items()}
 
