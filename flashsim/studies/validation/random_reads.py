@@ -20,7 +20,7 @@ from flashsim.core.compiling import parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
-from flashsim.core.units import KIB, MICROSECONDS, MIB, SECONDS
+from flashsim.core.units import KIB, MIB, MICROSECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_in_use
