@@ -162,7 +162,7 @@ def test_reads_beside_writes_are_those_that_were_measured(drive: str, rate: int)
 @pytest.mark.parametrize("drive", ["SK Hynix PE8110 960 GB", "Solidigm D7-P5520 1.92 TB"])
 @pytest.mark.skipif("FLASHSIM_TEST_DATA" not in os.environ, reason="needs measured data")
 def test_saturated_drives_wait_as_those_that_were_measured(drive: str) -> None:
-    """The rate within 3 % and all percentiles within 35 %, with victims moved whole and no command slots they were up to ten times as long."""
+    """The rate within 3 %, percentiles within 35 %: with whole victims and no command slots some were six times as long."""
     rows = read(Path(os.environ["FLASHSIM_TEST_DATA"]) / "drives" / "ssdiq-under-load.csv")
     measured = next(row for row in rows if row.drive == drive and row.saturated)
     shown = under_load.play(presets_of([drive], {})[drive], measured.values, 1, 0, {})
