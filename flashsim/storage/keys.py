@@ -195,7 +195,7 @@ class StoredKeys:
     """
 
     def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:
-        self.name = name
+        self.name, self._has_null = name, bool((codes == NULL_KEY).any())
         self._codes_of_values: dict[Any, int] | None = None
         if len(codes) and not _are_codes(plain_array(values), codes):
             distinct, first = np.unique(codes, return_index=True)
@@ -203,7 +203,13 @@ class StoredKeys:
             self._codes_of_values = dict(zip(map(_hashed, stored.to_pylist()), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
-        """Codes of stored values, shape (n,); NULL_KEY for NULL."""
+        """Codes of stored values, shape (n,); NULL_KEY for NULL, which some row must have."""
+        codes = self._codes(stored)
+        if not self._has_null and (codes == NULL_KEY).any():
+            raise DamagedFileError(f"relation {self.name}: a page holds the key NULL, which no row has")
+        return codes
+
+    def _codes(self, stored: pa.Array) -> Integers:
         if self._codes_of_values is None:
             if not pa.types.is_integer(stored.type):
                 if stored.null_count < len(stored):

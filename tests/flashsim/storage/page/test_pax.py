@@ -18,6 +18,7 @@ from flashsim.core.errors import CapacityError, DamagedFileError, SchemaError
 from flashsim.core.request import SECTOR
 from flashsim.storage.columns import mixed_array, plain_array
 from flashsim.storage.heap_file import heap_file
+from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
@@ -207,6 +208,21 @@ def test_a_key_that_no_row_has_is_refused() -> None:
     page[0, np.flatnonzero(page[0] == ord("b"))] = ord("c")
     with pytest.raises(DamagedFileError, match="relation t: a page holds the key 'c', which no row has"):
         file.layout.decode(page)
+
+
+def test_a_key_that_is_null_where_no_row_s_is_is_refused() -> None:
+    """A column of several types has a bit a row that says so, whether or not one is NULL."""
+    mixed = mixed_array(np.zeros(2, np.int8), pa.array([1, 2]), None, None, None)
+    file = heap_file(relation_of(pa.table({"id": mixed})), 512, page_format="pax")
+    page, refused = file.layout.encode(file.run(0, 1)), 0
+    for place in range(len(page[0])):
+        damaged = page.copy()
+        damaged[0, place] = 0
+        try:
+            assert file.layout.decode(damaged).keys.min() > NULL_KEY
+        except DamagedFileError as problem:
+            refused += str(problem) == "relation t: a page holds the key NULL, which no row has"
+    assert refused
 
 
 def test_columns_of_one_length_have_no_ends_and_rows_no_more_than_they_need() -> None:
