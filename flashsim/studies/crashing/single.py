@@ -111,7 +111,7 @@ def crash(
 
 
 def _survival(history: CrashHistory, events: int, event: int | None, at: int | None, log_size: int | None) -> Survival:
-    """What survives a crash of a history that has so many events."""
+    """Updates that survive a crash of a history with `events` events."""
     system, count = history.build(log_size=log_size), 0
     while count < (events if at is not None else event or events // 2) and (at is None or system.env.peek() <= at):
         system.env.step()

@@ -44,7 +44,7 @@ def first(name: str, scale: float, seed: int) -> dict[str, float]:
     device, flash, _ = _device(presets.load(name), "sequential", scale, seed)
     count = _count((flash.usable_pages - flash.logical_pages) // 2, scale, 2 * flash.buffer_pages)
     ends = np.sort(_write(device, flash, count, seed)["completed"])[count // 2 :]
-    return {"kIOPS": float((len(ends) - 1) * MILLISECONDS / (ends[-1] - ends[0]))}
+    return {"kIOPS": _rate(ends)}
 
 
 def steady(name: str, scale: float, seed: int, used: float = math.inf) -> dict[str, float]:
@@ -61,8 +61,12 @@ def steady(name: str, scale: float, seed: int, used: float = math.inf) -> dict[s
     before = device.statistics()
     ends = np.sort(_write(device, flash, count, seed + 1)["completed"])
     programs, writes, again = (device.statistics()[each] - before[each] for each in ("flash_programs", "host_writes", "buffer_overwrites"))
-    slope = np.polyfit((ends - ends[0]) / MILLISECONDS, np.arange(count), 1)[0]  # dies collect in waves, and ends lie anywhere in one
-    return {"kIOPS": float(slope), "amplification": float(programs / (writes - again))}
+    return {"kIOPS": _rate(ends), "amplification": float(programs / (writes - again))}
+
+
+def _rate(ends: Integers) -> float:
+    """Thousands a second: the slope, since writes end in batches and dies collect in waves, and a run begins and ends anywhere in one."""
+    return float(np.polyfit((ends - ends[0]) / MILLISECONDS, np.arange(len(ends)), 1)[0])
 
 
 def tail(name: str, scale: float, seed: int, rate: float, changes: Mapping[str, Any] | None = None) -> dict[str, float]:

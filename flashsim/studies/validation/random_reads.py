@@ -90,7 +90,7 @@ def _row(row: Mapping[str, str | None], where: str) -> ReadsRow:
 def play(
     preset: str, length: int, depth: int, processes: int, core_time: int, scale: float, seed: int, stamps: Mapping[str, str]
 ) -> dict[str, float]:
-    """What a full drive shows, by measure."""
+    """Rate and latencies of random reads of a full drive, by measure."""
     device = Device(part_in_use(presets.load(preset)), maximum_command=max(length, 128 * KIB))
     device.load(0, device.capacity)
     clients = ClosedClients(depth * processes, core_time, page_size=length, seed=seed, cores=processes if core_time else 0)
@@ -113,11 +113,11 @@ class RandomReads:
     cells: Sequence[Mapping[str, Any]]
 
     def title(self) -> str:
-        """What was held against what."""
+        """The file and the preset."""
         return f"{self.name}: random reads of {self.preset}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a closed loop and measure: simulated and measured."""
+        """A row per closed loop and measure: simulated and measured."""
         return [dict(cell) for cell in self.cells]
 
     def errors(self) -> list[dict[str, Any]]:

@@ -121,7 +121,7 @@ def _words(name: str) -> set[str]:
 
 
 def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps: Mapping[str, str]) -> dict[str, float]:
-    """What a drive shows under a load, by measure."""
+    """Rate and latencies of a drive under a load, by measure."""
     original, cycle = _in_use(preset, load["used_gib"], scale, seed)
     device = original.copy()
     assert device.preset.flash is not None
@@ -173,11 +173,11 @@ class UnderLoad:
     cells: Sequence[Mapping[str, Any]]
 
     def title(self) -> str:
-        """What was held against what."""
+        """The file and its number of drives."""
         return f"{self.name}: {len({row['drive'] for row in self.cells})} drives under load"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a load and measure: simulated, measured, and the null model's number."""
+        """A row per load and measure: simulated, measured, and the null model's number."""
         return [dict(row) for row in self.cells]
 
     def drives(self) -> list[dict[str, Any]]:

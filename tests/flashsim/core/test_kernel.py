@@ -213,9 +213,12 @@ def test_python_calls_compiled_functions_of_others_that_kernels_called_first() -
             function(-1)
 
 
-@pytest.mark.parametrize(("engine", "most_bytes"), [("ssd", 400_000), ("hdd", 120_000)])
+@pytest.mark.parametrize(("engine", "most_bytes"), [("ssd", 400_000), ("hdd", 125_000)])
 def test_an_engine_becomes_machine_code_once(engine: str, most_bytes: int, tmp_path: Path) -> None:
-    """Numba by itself makes machine code of each kernel, and of all that it calls within it again: 160 times for a flash drive."""
+    """Numba by itself makes machine code of each kernel, and of all that it calls within it again: 160 times for a flash drive.
+
+    Command slots of the host are in both engines, 4 KB of the disk's.
+    """
     program = (
         "from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary\nmade = []\noptimise = CPUCodeLibrary._optimize_final_module\n"
         "def counted(code):\n    made.append(code)\n    optimise(code)\nCPUCodeLibrary._optimize_final_module = counted\n"

@@ -83,12 +83,16 @@ def test_no_part_is_faster_than_the_whole_and_steady_never_beats_first(monkeypat
 @pytest.mark.deep
 @pytest.mark.parametrize("kind", ["flash", "controller", "link"])
 def test_a_part_shows_what_the_whole_shows(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rates and percentiles within 2 %, the 99.9th within 10 %, and no part is faster, over two seeds."""
+    """Rates and percentiles within 2 %, the 99.9th within 10 %, and no part is faster.
+
+    Over four seeds: over two a 99th percentile varies by 2 %.
+    """
     names = ["first", "steady", "achieved_per_s", *under_load.MEASURES[1:]]
     part, whole = (
         {name: sum(each[name] for each in runs) / len(runs) for name in names}
-        for runs in ([play(kind, monkeypatch, whole, 100_000, seed) for seed in (0, 1)] for whole in (False, True))
+        for runs in ([play(kind, monkeypatch, whole, 100_000, seed) for seed in range(4)] for whole in (False, True))
     )
     for name, value in whole.items():
         assert part[name] == pytest.approx(value, rel=0.1 if "p99.9" in name else 0.02), name
-    assert all(part[rate] <= 1.002 * whole[rate] for rate in ("first", "steady") if rate in whole)
+    # A part has room for 7,000 first writes, which end in programs of 12: they show a rate to about a fifth of a percent.
+    assert all(part[rate] <= 1.003 * whole[rate] for rate in ("first", "steady"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from flashsim.studies.validation import published
 from models.write_amplification import fifo
 from tests.flashsim.conftest import Run
 from tests.flashsim.device.test_parts import few_dies
+from tests.test_house import ROOT
 
 
 def test_every_published_number_is_once_fitted_or_predicted() -> None:
@@ -114,3 +116,20 @@ def test_simulated_drives_come_as_near_as_the_documentation_says() -> None:
     outside = [cell.name for each in validation.judgements for cell in each.cells if not cell.inside]
     tails = [*(f"kioxia-cm7-r-3.84tb at {rate}" for rate in ("30,000", "70,000")), "micron-7450-pro-960gb at 70,000"]
     assert outside == ["micron-7450-pro-960gb", *tails, "hp-fx700-2tb at first level", "hp-fx700-2tb at first cliff"]
+
+
+def test_tables_of_the_page_are_replaced_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    tables = importlib.import_module("validation_tables")
+    rows = [
+        {"engine": "spdk", "queue_depth": 4, "measure": measure, "simulated": value, "measured": 2 * value}
+        for measure, value in {"iops": 65_000.4, "p50_us": 56.0, "p99_us": 90.0}.items()
+    ]
+    (table,) = tables.tables({"preset": "a", "rows": rows, "errors": []}).values()
+    assert table.splitlines()[-1] == "| 4 | 65,000 / 130,001 | 56 / 112 | 90 / 180 |"
+    page = tables.PAGE.read_text()
+    changed = tables.replaced(page, "reads", table)
+    assert tables.replaced(changed, "reads", table) == changed and table in changed
+    assert all(place in changed for place in ("<!-- table: factors -->", "<!-- table: rows -->", "<!-- table: published -->"))
+    with pytest.raises(ValueError, match="0 places"):
+        tables.replaced(page, "unknown", table)
