@@ -22,7 +22,7 @@ from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.device.namespaces import Namespace, divide
 from flashsim.operations.face._drive_run import DriveReplay
-from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
+from flashsim.operations.face._replaying import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
 from flashsim.operations.fields import count, duration, flag, size, text
 from flashsim.operations.operation import in_words_of_python, named
@@ -197,6 +197,7 @@ class Drive:
         with trace_file(trace) as source:
             what, name = survey(source, limit), source.name
             settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
+            check_pace(settings.pace, settings.depth)
             parameters = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
             self._has_past = True
             origin = provenance(parameters, self.seed)

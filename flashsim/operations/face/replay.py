@@ -14,7 +14,7 @@ from flashsim.device.device import Device
 from flashsim.operations import fields
 from flashsim.operations.face._devices import device_of, preset_of
 from flashsim.operations.face._drive_run import DriveReplay, TimelineFile, load_unless_too_small
-from flashsim.operations.face._replaying import ReplayOutcome, pace_in_words, title_of
+from flashsim.operations.face._replaying import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, Target, several, text
@@ -130,6 +130,7 @@ def replay(
     with trace_file(part_of(trace, part)) as source:
         what, name = survey(source, limit), source.name
         replay_of, on_real, pace_of = DriveReplay(source, what, limit, *common), None, pace or what.pace()
+        check_pace(pace_of, depth, source.speed)
         if real:
             how = engine or "builtin"
             pace_of = pace or (what.pace() if what.pace() in load_engine(how).PACES else "asap")

@@ -114,6 +114,9 @@ def test_a_replay_says_how_fast_and_of_how_many_devices_its_requests_are(flashsi
     line = "trace replay a.csv --on ocz-core-60gb"
     assert "a.csv on ocz-core-60gb, at 3 times the trace's speed: " in flashsim(f"{line} --speed 3").stdout
     assert "the requests are of 2 of its devices;" in flashsim(f"{line} --limit 2").stdout
+    for without_effect in ("--speed 3 --pace asap", "--depth 4"):
+        result = flashsim(f"{line} {without_effect}")
+        assert result.exit_code == 2 and result.output.startswith(f"flashsim: {without_effect.split()[0]}: ")
 
 
 def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
