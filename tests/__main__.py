@@ -26,14 +26,15 @@ DEFAULT, DEEP = "default", "deep"
 BESIDE_TESTS = ("mypy", "documentation", "ruff check", "ruff format", "import-linter")
 #: Processes of tests; more than four want too much memory.
 WORKERS = min(4, os.cpu_count() or 1)
-#: The tests, in parts: a process keeps what it loaded, compiled and cached to its end, which for all of them is over a gigabyte.
+_DEVICES = tuple(f"tests/flashsim/{room}" for room in ("core", "device", "execution", "hdd", "ssd", "storage"))
 _COMMANDS = ("tests/flashsim/operations", "tests/flashsim/coursework", "tests/notebooks")
+#: The tests, in parts: a process keeps what it loaded, compiled and cached to its end, which for all of them is over a gigabyte.
 PARTS = {
-    "units": ["tests/flashsim", *(f"--ignore={folder}" for folder in _COMMANDS)],  # first: they take the least memory, and mypy a gigabyte
+    "devices": [*_DEVICES],
+    "units": ["tests/flashsim", *(f"--ignore={folder}" for folder in (*_DEVICES, *_COMMANDS))],
     "commands": [*_COMMANDS],
     "families": ["--ignore=tests/flashsim", "--ignore=tests/notebooks", "--ignore=tests/benchmarks"],
 }
-_OPTIONS = ("-n", str(WORKERS), "--dist", "worksteal", "--durations", "10")
 #: Rows of the table of times.
 _ROWS = 40
 
@@ -41,9 +42,12 @@ _ROWS = 40
 def checks(tier: str) -> dict[str, list[str]]:
     """The command of each check of a tier, by name, in order."""
     python = [sys.executable, "-m"]
-    tests = {name: [*python, "pytest", *_OPTIONS, "-m", MARKS[tier], *part] for name, part in PARTS.items()}
+    options = ("--dist", "worksteal", "--durations", "10", "-m", MARKS[tier])
+    tests = {name: [*python, "pytest", "-n", str(WORKERS), *options, *part] for name, part in PARTS.items()}
     pages = [*python, "sphinx", "--fail-on-warning", "--keep-going", "--quiet"]
     if tier == DEFAULT:
+        first, *_ = PARTS
+        tests[first][tests[first].index("-n") + 1] = str(max(1, WORKERS - 1))  # mypy, beside it, takes a core and a gigabyte
         return {
             "ruff check": [*python, "ruff", "check", "."],
             "ruff format": [*python, "ruff", "format", "--check", "."],
