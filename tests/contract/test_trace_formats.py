@@ -16,7 +16,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
 from flashsim.testing.contracts.format import PACKERS, FormatContract, example_of, is_refused, table
 from tests.contract.members import each_of
 from traces.file.conversion import convert
-from traces.file.schema import make_batch
+from traces.file.schema import column, make_batch
 from traces.format import FORMATS, recognise
 from traces.format.base import basis, candidates, doubts, load_format, load_writable
 from traces.summary.information import describe
@@ -234,6 +234,13 @@ def test_foreign_files_are_refused(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(DamagedFileError, match="no format that can be told"):
         recognise(path)
+
+
+def test_times_may_have_more_decimals_than_are_kept(tmp_path: Path) -> None:
+    """As many as the shortest text of a double has."""
+    (tmp_path / "a.spc").write_text("0,8,4096,r,0.0\n0,8,4096,r,0.009000000000000001\n")
+    times = [value for batch in load_format("spc").read(tmp_path / "a.spc") for value in column(batch, "arrival").tolist()]
+    assert times == [0, 9_000_000]
 
 
 @pytest.mark.parametrize("flags", ["g", "f" * 20, "-1", "1_0", "0x1"])

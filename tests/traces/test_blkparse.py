@@ -175,6 +175,12 @@ def test_letters_that_are_not_known_are_refused_by_line(letters: str, tmp_path: 
         table(tmp_path / "a", "blkparse")
 
 
+def test_an_action_that_is_not_known_is_refused_by_line(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(line("Q", "R") + line("Z", "R"))
+    with pytest.raises(DamagedFileError, match="a, line 2: its action is not known: Z$"):
+        table(tmp_path / "a", "blkparse")
+
+
 def test_actions_of_two_letters_and_texts_between_events_are_no_requests(tmp_path: Path) -> None:
     counts = " Reads Queued:           1,        4KiB\t Writes Queued:           0,        0KiB\n"
     recorder = "=== sda ===\n  CPU  0:                  111 events,        6 KiB data\n  Total:   111 events (dropped 0),  6 KiB data\n"

@@ -205,6 +205,8 @@ def test_a_table_says_how_often_its_lines_count(tmp_path: Path) -> None:
     assert batches[1].writes is not None and batches[1].writes.tolist() == [False, False, True]
     with pytest.raises(DamagedFileError, match=r"line 3: op_count must be in \[1, 2147483648\]"):
         pages_of(written(tmp_path / "a.csv", "key,op_count\nx,1\ny,0\n"))
+    with pytest.raises(DamagedFileError, match="line 3: op_count"):
+        pages_of(written(tmp_path / "a.csv", "key,op,size,op_count,key_size\nx,GET,10,3,1\ny,GET,10,,1\n"))
 
 
 def test_tables_of_blanks_without_a_header_are_named_by_numbers(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ _HEAD_LINES = 16
 
 #: Times with decimals, of which more than are kept.
 DECIMAL = pa.decimal128(38, 15)
+_LONG_DECIMALS = re.compile(rb"(\.\d{15})\d+")
 
 #: Types of columns, by name.
 Types = Mapping[str, pa.DataType]
@@ -129,6 +130,8 @@ class Lines:
 
 def parse(path: Path, first: int, data: bytes, columns: Types, delimiter: str, nulls: Sequence[str] = (), quotes: bool = False) -> Lines:
     """Lines as columns; fields of `nulls` are null, and with `quotes` fields may stand in them."""
+    if DECIMAL in columns.values() and _LONG_DECIMALS.search(data):
+        data = _LONG_DECIMALS.sub(rb"\1", data)
     try:
         return Lines(path, first, table(data, columns, delimiter, nulls, quotes))
     except pa.ArrowInvalid:

@@ -37,9 +37,11 @@ _BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+([A-Z]{1,2}|
 _MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
 _COLUMNS = 8
 # How a scan ends: at the end of the text, at a line that is no event, at a number that is too large, at letters that are no operation.
-_WHOLE, _NO_EVENT, _TOO_LARGE, _NO_OPERATION = range(4)
+_WHOLE, _NO_EVENT, _TOO_LARGE, _NO_OPERATION, _NO_ACTION = range(5)
 _WHY = {_NO_EVENT: "it is no event that blkparse prints", _TOO_LARGE: "a number is too large"}
-_WHY |= {_NO_OPERATION: "its operation has letters that are not known"}
+_WHY |= {_NO_OPERATION: "its operation has letters that are not known", _NO_ACTION: "its action is not known"}
+#: Letters of actions that are no request's: bounced, merged (F, M), got, inserted, plugged, slept, unplugged (T, U), split, remapped.
+_OTHER_ACTIONS = b"ABFGIMPSTUX"
 _BLANK, _TAB, _LINE_END, _COMMA, _POINT, _PLUS, _BRACKET, _ROUND, _ZERO, _A, _Z, _M, _D, _F, _W = b" \t\n,.+[(0AZmDFW"
 _B, _C, _E, _METADATA, _N, _O, _R, _S, _U = b"BCEMNORSU"
 #: Lines that are no events: of a summary, of files and programs.
@@ -101,7 +103,8 @@ def _events(path: Path) -> Iterator[Events]:
             if how != _TOO_LARGE and not data.endswith(b"\n") and _is_begun(data):
                 _block_events.cut_short(path, f"line {first}", begin, first - 1)
                 return
-            letters = f": {errors.printable(ended[at:end].split()[6].decode('ascii', 'replace'))}" if how == _NO_OPERATION else ""
+            unknown = {_NO_ACTION: 5, _NO_OPERATION: 6}.get(how)
+            letters = "" if unknown is None else f": {errors.printable(ended[at:end].split()[unknown].decode('ascii', 'replace'))}"
             raise errors.DamagedFileError(f"trace: {path}, line {line}: {_WHY[how]}{letters}")
 
 
@@ -158,6 +161,14 @@ def _scan(text: Bytes, rows: Integers) -> tuple[int, int, int, int]:
     return count, line, at, _WHOLE
 
 
+@inlined_kernel
+def _is_other(action: int) -> bool:
+    known = False
+    for letter in _OTHER_ACTIONS:
+        known |= action == letter
+    return known
+
+
 @lean_kernel
 def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
     """Read a line; return how it ends, and whether it is an event that is wanted."""
@@ -192,7 +203,7 @@ def _event(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
         return _TOO_LARGE, False
     row[_TIME], row[_ACTION] = seconds * units.SECONDS + fraction, action
     if action not in (QUEUED, ISSUED, COMPLETED, REQUEUED):
-        return _WHOLE, False
+        return (_WHOLE if action in (0, _M) or _is_other(action) else _NO_ACTION), False
     return _extent(text, at, row)
 
 

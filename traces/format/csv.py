@@ -150,7 +150,7 @@ def bodies(path: Path) -> Iterator[tuple[Layout, int, bytes]]:
 def repeats(lines: _text.Lines, column: str) -> Iterator[Integers]:
     """The lines of a table, each as often as a column says, by their rows, some at a time."""
     counts = lines.numbers(column)
-    lines.refuse((counts < 1) | (counts > _MOST_REPEATS), f"{column} must be in [1, {_MOST_REPEATS}]")
+    lines.refuse(~((counts >= 1) & (counts <= _MOST_REPEATS)), f"{column} must be in [1, {_MOST_REPEATS}]")
     yield from (rows for _, rows in expanded(np.zeros(len(counts), np.int64), counts))
 
 

@@ -69,6 +69,11 @@ class PublishedOutcome(Outcome):
         return published_beside_ours(panels, "", "", share=False)
 
 
+def _lines(frame: pd.DataFrame, keys: list[str], measures: int) -> list[list[Any]]:
+    """A line for so many rows of a frame, which are the measures of one thing: its keys, and what is shown of each measure."""
+    return [[*frame[keys].iloc[at], *frame["shown"].iloc[at : at + measures]] for at in range(0, len(frame), measures)]
+
+
 class LoadOutcome(Outcome):
     """Drives under load beside what was measured on them, and how far each measure is off."""
 
@@ -94,8 +99,7 @@ class LoadOutcome(Outcome):
     @staticmethod
     def _table(frame: pd.DataFrame, key: str, title: str) -> Table:
         names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
-        groups = frame.groupby(["drive", key], sort=False)["shown"]
-        return Table(["drive", key, *names], [[drive, each, *entries] for (drive, each), entries in groups], title)
+        return Table(["drive", key, *names], _lines(frame, ["drive", key], len(names)), title)
 
     def errors(self) -> pd.DataFrame:
         """A row a drive and measure: the error as a factor, and the null model's."""
@@ -122,8 +126,8 @@ class ReadsOutcome(Outcome):
             shown = frame["factor"].map("{:.3f}".format) if title == "errors" else [
                 f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in frame.itertuples()
             ]  # fmt: skip
-            groups = frame.assign(shown=shown).groupby(keys, sort=False)["shown"]
-            yield from (Table([*keys, *random_reads.MEASURES], [[*key, *entries] for key, entries in groups], title), "")
+            lines = _lines(frame.assign(shown=shown), keys, len(random_reads.MEASURES))
+            yield from (Table([*keys, *random_reads.MEASURES], lines, title), "")
         yield Explanation(
             "Rows: simulated / measured, requests a second and percentiles in us. An error is a factor, the mean over rows. "
             "What the preset says was fitted is no prediction."

@@ -186,10 +186,12 @@ class PowerCuts:
         prefix, rows = f"{self.folder}/", [self.rows[number] for number in self._effects]
         names = [(name, row[name].removeprefix(prefix)) for row in rows for name in ("path", "other") if str(row[name]).startswith(prefix)]
         wrote, renamed = {path for _, path in names}, {path for name, path in names if name == "other"}
+        if not wrote:
+            raise RefusedError(f"crash: the program wrote no file in {escaped(str(self.folder))}: name its folder with --folder")
         folder = self._folders.get()
         code, _ = folder.look(*end, watched(self.check, place / "calls"), self.limit)
         self._folders.put(folder)
-        if code or not wrote:
+        if code:
             return
         looks = looked_at(place / "calls", folder.root)
         if not any(path in wrote or renamed.intersection(map(str, Path(path).parents)) for path in looks):

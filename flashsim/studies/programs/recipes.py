@@ -16,7 +16,7 @@ _LONG = 10
 
 
 class Answer(NamedTuple):
-    """A check's exit code, and the last line that it printed, in which all numbers are 0: times and processes differ from run to run."""
+    """A check's exit code, and the last line that it printed, in which numbers of several digits are 0: times differ from run to run."""
 
     code: int
     last_line: str
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     @classmethod
     def of(cls, code: int, output: str) -> Answer:
         """The answer that an output ends in."""
-        return cls(code, re.sub(r"0x[0-9a-f]+|\d+", "0", (output.strip().splitlines() or [""])[-1]))
+        return cls(code, re.sub(r"0x[0-9a-f]+|\d{2,}", "0", (output.strip().splitlines() or [""])[-1]))
 
 
 class Cut(NamedTuple):

@@ -51,6 +51,10 @@ _ACHIEVED = 0.98
 #: Every plane collects about so often while latencies are counted, as planes may do it all at once; what is played before, as a share of
 #: that; and simulated time after which a load that shows too little ends.
 _CYCLES, _WARM_UP, _LONGEST = 3, 1 / 3, 300 * SECONDS
+#: The share of a preset's capacity that may be in use: 894.3 GiB are the whole of 960 GB.
+_LEAST_USED, _MOST_USED = 0.01, 1.01
+#: Requests a second of threads at least, if they ask for any.
+_LEAST_RATE = 0.1
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,18 @@ def presets_of(drives: Sequence[str], named: Mapping[str, str]) -> dict[str, str
 def _words(name: str) -> set[str]:
     """Words of a drive's name, small; a number and its unit are one."""
     return {*re.split(r"[\s-]+", re.sub(r"(\d) +([gt]b)\b", r"\1\2", name.lower()))}
+
+
+def _check(row: LoadRow, name: str) -> None:
+    """Refuse a load that a preset cannot be given."""
+    preset, used, rate = presets.load(name), row.values["used_gib"], row.values["background_per_s"]
+    if preset.flash is None:
+        raise RefusedError(f"--device: {name} is no flash drive")
+    if not _LEAST_USED <= used * GIB / preset.capacity <= _MOST_USED:
+        holds = f"{name} holds {preset.capacity / GIB:,.1f} GiB, of which at least {_LEAST_USED:.0%} must be in use"
+        raise InvalidParameterError(f"--under-load: {row.drive}: used_gib", f"{used:g}", holds)
+    if 0 < rate < _LEAST_RATE or row.values["probe_per_s"] < _LEAST_RATE:
+        raise InvalidParameterError(f"--under-load: {row.drive}: requests a second", f"{rate:g}", f"at least {_LEAST_RATE:g} can be played")
 
 
 def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps: Mapping[str, str]) -> dict[str, float]:
@@ -213,9 +229,8 @@ def validate(path: Path, named: Mapping[str, str], settings: Settings, progress:
     """Play every row's load on the preset of its drive, those that are kept from before excepted, and judge what it shows."""
     rows = read(path)
     found = presets_of([row.drive for row in rows], named)
-    for preset in found.values():
-        if presets.load(preset).flash is None:
-            raise RefusedError(f"--device: {preset} is no flash drive")
+    for row in rows:
+        _check(row, found[row.drive])
     shares, jobs = -(-settings.jobs // len(found)), []
     for number, row in enumerate(rows):
         preset, load = found[row.drive], {name: row.values[name] for name in _LOAD}

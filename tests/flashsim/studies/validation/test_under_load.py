@@ -21,9 +21,9 @@ from tests.flashsim.conftest import Run
 COLUMNS = ("drive", "used_gib", "background_per_s", "probe_per_s", *MEASURES)
 
 
-def row(drive: str, background: float, achieved: float, latency: float = 100.0) -> LoadRow:
+def row(drive: str, background: float, achieved: float, latency: float = 100.0, used: float = 0.06) -> LoadRow:
     measured = {"achieved_per_s": achieved} | dict.fromkeys(MEASURES[1:], latency)
-    return LoadRow(drive, {"used_gib": 1.0, "background_per_s": background, "probe_per_s": 1000.0} | measured)
+    return LoadRow(drive, {"used_gib": used, "background_per_s": background, "probe_per_s": 1000.0} | measured)
 
 
 def shown(achieved: float, latency: float) -> dict[str, float]:
@@ -130,6 +130,21 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run, small
     assert {*document["drives"][0]} == {"drive", "measure", "factor", "null_factor"} and len(document["drives"]) == len(MEASURES)
     low = {each["measure"]: each["simulated"] for each in document["rows"][: len(MEASURES)]}
     assert low["achieved_per_s"] == pytest.approx(2000, rel=0.2) and low["read_p50_us"] <= low["read_p99_us"] <= low["read_p99.9_us"]
+
+
+def test_rows_of_one_rate_have_a_line_each(here: Path, flashsim: Run, small: str) -> None:
+    """Whether another share of the drive was in use, or a row stands twice."""
+    (here / "load.csv").write_text(table(*(row("mine", 1000, 2000, used=used) for used in (0.06, 0.03, 0.03))))
+    result = flashsim(f"validate ssd --under-load load.csv --device mine={small} --scale 0.02 --jobs 1")
+    lines = [line for line in result.stdout.splitlines() if line.startswith("mine") and "2,000" in line]
+    assert result.exit_code == 0 and len(lines) == 3 and lines[1] == lines[2]
+
+
+def test_a_load_that_the_preset_cannot_hold_is_refused(here: Path, flashsim: Run, small: str) -> None:
+    for used, rate, message in ((0.5, 1000, "holds 0.1 GiB"), (1e-9, 1000, "holds 0.1 GiB"), (0.06, 1e-30, "at least 0.1 can be played")):
+        (here / "load.csv").write_text(table(row("mine", rate, 2000, used=used)))
+        result = flashsim(f"validate ssd --under-load load.csv --device mine={small}")
+        assert result.exit_code == 2 and message in result.stderr and len(result.stderr.strip().splitlines()) == 1, message
 
 
 def test_the_command_refuses_what_it_cannot_judge(here: Path, flashsim: Run, small: str) -> None:
