@@ -85,14 +85,16 @@ def _read(path: Path, part: str, *columns: str) -> pa.Table:
 
 
 def _opened(path: Path) -> pa.NativeFile:
-    """A file, with an end of its last line: without one Arrow takes an empty last field for an empty text."""
-    file = pa.OSFile(str(path))
-    file.seek(max(0, file.size() - 1))
-    if not file.size() or file.read() == b"\n":
-        file.seek(0)
-        return file
-    with file:
-        return pa.BufferReader(path.read_bytes() + b"\n")
+    """A file, with an end of its last line: without one Arrow takes an empty last field for an empty text.
+
+    It is mapped: Arrow's readers go on for a moment after they are closed, and would read from whatever file has their descriptor then.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        if size and file.read() == b"\n":
+            return pa.memory_map(str(path))
+    return pa.BufferReader(path.read_bytes() + b"\n" * (size > 0))
 
 
 def _check_utf8(path: Path, part: bytes) -> None:
