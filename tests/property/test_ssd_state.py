@@ -219,7 +219,7 @@ def assert_every_cut_keeps_what_was_durable(seed: int, ftl: str, *, only: Contai
     accepted["operation"][writes[len(writes) - refused :]] = READ
     done: list[int] = []
     cuts = 0
-    while (event := engine.next_event) < NEVER:  # what a controller writes behind goes on after the last request
+    while (event := engine.next_event) < NEVER:  # the controller writes buffered pages after the last request
         done += step(engine, engine.now + 10)
         at_rest = engine.next_event == NEVER
         skipped = event > engine.now if only is None else engine.now not in only  # nothing happened since the last cut

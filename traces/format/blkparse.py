@@ -36,7 +36,7 @@ _BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+([A-Z]{1,2}|
 # What a scanned line tells, by column.
 _MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
 _COLUMNS = 8
-# How a scan ends: at the end of the text, at a line that is no event, at a number that is too large, at letters that are no operation.
+# How a scan ends: at the end of the text, at a line that is no event, at a number that is too large, at an unknown operation or action.
 _WHOLE, _NO_EVENT, _TOO_LARGE, _NO_OPERATION, _NO_ACTION = range(5)
 _WHY = {_NO_EVENT: "it is no event that blkparse prints", _TOO_LARGE: "a number is too large"}
 _WHY |= {_NO_OPERATION: "its operation has letters that are not known", _NO_ACTION: "its action is not known"}

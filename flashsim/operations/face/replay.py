@@ -130,11 +130,11 @@ def replay(
     with trace_file(part_of(trace, part)) as source:
         what, name = survey(source, limit), source.name
         replay_of, on_real, pace_of = DriveReplay(source, what, limit, *common), None, pace or what.pace()
-        check_pace(pace_of, depth, source.speed)
         if real:
             how = engine or "builtin"
             pace_of = pace or (what.pace() if what.pace() in load_engine(how).PACES else "asap")
             on_real = RealSettings(pace_of, depth, how, wrap, widen, writes_as_reads, allow_write, force, yes_destroy, buffered)
+        check_pace(pace_of, depth, source.speed)
         if on_real and together:
             runs = replay_of.on_files(device, on_real)
         else:

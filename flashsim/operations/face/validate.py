@@ -70,7 +70,7 @@ class PublishedOutcome(Outcome):
 
 
 def _lines(frame: pd.DataFrame, keys: list[str], measures: int) -> list[list[Any]]:
-    """A line for so many rows of a frame, which are the measures of one thing: its keys, and what is shown of each measure."""
+    """One line per group of `measures` consecutive rows: the keys of the group, then the entry `shown` of each row."""
     return [[*frame[keys].iloc[at], *frame["shown"].iloc[at : at + measures]] for at in range(0, len(frame), measures)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +118,17 @@ def test_a_replay_says_how_fast_and_of_how_many_devices_its_requests_are(flashsi
     for without_effect in ("--speed 3 --pace asap", "--depth 4"):
         result = flashsim(f"{line} {without_effect}")
         assert result.exit_code == 2 and result.output.startswith(f"flashsim: {without_effect.split()[0]}: ")
+
+
+@pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
+def test_a_depth_counts_where_the_engine_cannot_keep_the_pace_of_the_trace(flashsim: Run, here: Path) -> None:
+    """A join's requests wait for each other; fio replays them as fast as it goes, and so many at a time."""
+    join = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
+    assert flashsim(f"{join} --trace bnl.parquet").exit_code == 0
+    with (here / "disk.bin").open("wb") as file:
+        file.truncate(64 << 20)
+    result = flashsim("trace replay bnl.parquet --on ./disk.bin --engine fio --buffered --writes-as-reads --wrap --limit 20 --depth 4")
+    assert result.exit_code == 0 and "as fast as it goes with 4 outstanding" in result.stdout, result.output
 
 
 def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
