@@ -20,8 +20,9 @@ from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.ftl.base import checked
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
+from flashsim.ssd.specification.dies import Die
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.specification.parts import Command, Die, Operation
+from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served

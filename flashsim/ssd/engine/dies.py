@@ -1,4 +1,4 @@
-"""Order of the work of a die of the engine: its queue, the next start, operations that work together, and interruptions by reads."""
+"""Order of the work of a die of the engine: the next start, and interruptions by reads."""
 
 from flashsim.core.draws import mixed
 from flashsim.core.hints import prefetch
@@ -6,23 +6,18 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import agenda, tables
+from flashsim.ssd.engine.groups import ALL_PASSED, comes_in, is_ready, take_work
 from flashsim.ssd.engine.tables import IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, PAUSING, STOPPING, WAITING, Flow, Timings
 from flashsim.ssd.engine.waiting import wake
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, READ_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of
 from flashsim.ssd.state.steps import left_at_stop
 
 #: Row of the times on the channel of what is read, behind those on the bus.
 CHANNEL = 3
-
-
-@inlined_kernel
-def comes_in(kind: int) -> bool:
-    """True if operations of a kind take a page over the channel into a die, to program it there."""
-    return kind in (PROGRAM_PAGE, STORE_PAGE)
 
 
 @inlined_kernel
@@ -72,82 +67,6 @@ def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     flow.operations[row].phase = ON_CHANNEL
     if tables.acquire(flow, server, row, now):
         use_channel(flow, control, times, row, now)
-
-
-@inlined_kernel
-def is_one_program(operations: RecordArray, control: RecordArray, row: int, other: int) -> bool:
-    """True if two operations, of which one stands behind the other, fill slots that are programmed at once."""
-    if not (flash_array.is_program(operations[row].kind) and flash_array.is_program(operations[other].kind)):
-        return False
-    return flash_array.is_one_program(control, operations[row].place, operations[row].source, operations[other].place)
-
-
-@inlined_kernel
-def is_ready(operations: RecordArray, control: RecordArray, first: int) -> bool:
-    """True if the first operation of a queue may start, and all that are programmed at once with it."""
-    ready, row = operations[first].waits == 0, first
-    while ready and control.group > 1:
-        row = operations[row].next[IN_DIE]
-        if row < 0 or not is_one_program(operations, control, first, row):
-            break
-        ready = operations[row].waits == 0
-    return ready
-
-
-@inlined_kernel
-def is_one_read(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
-    """True if a ready operation reads a unit of a flash page that comes out of the cells anyway, for one of those chained from `first`."""
-    kind, member = operations[first].kind, first
-    if control.units == 1 or operations[row].waits > 0 or kind != operations[row].kind or kind not in (READ_PAGE, FETCH_PAGE):
-        return False
-    while member >= 0:
-        if operations[member].place // control.units == operations[row].place // control.units:
-            return True
-        member = operations[member].next[IN_DIE]
-    return False
-
-
-@inlined_kernel
-def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
-    """True if a ready operation joins those from `first`: of one kind, on another plane, at the same page, of as many bits a cell."""
-    kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
-    one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
-    same_cells = (operations[first].source <= IN_SLC) == (operations[row].source <= IN_SLC)
-    if not one_kind or not same_cells or not is_ready(operations, control, row):
-        return False
-    apart = operations[first].place - place
-    if control.units > 1 and not comes_in(kind):  # programs begin a flash page, reads need not
-        apart = operations[first].place // control.units * control.units - place // control.units * control.units
-    if kind != ERASE_BLOCK and apart % control.pages_per_block != 0:
-        return False
-    size = control.blocks_per_pool if kind == ERASE_BLOCK else control.blocks_per_pool * control.pages_per_block
-    member = first
-    while member >= 0:
-        if operations[member].place // size == place // size:
-            return False
-        member = operations[member].next[IN_DIE]
-    return True
-
-
-@inlined_kernel
-def take_work(flow: Flow, control: RecordArray, times: Timings, queue: int) -> int:
-    """Take the first operation off a die's queue, with those behind it that work together with it, chained by IN_DIE."""
-    first = last = tables.dequeue(flow, queue, IN_DIE)
-    together = 1
-    while (times.timing.multi_plane or control.group > 1) and flow.queues[queue].head >= 0:
-        row = flow.queues[queue].head
-        shared = is_one_read(flow.operations, control, first, row)
-        joins = shared or (control.group > 1 and is_one_program(flow.operations, control, last, row))
-        if not joins and not (times.timing.multi_plane and works_with(flow.operations, control, first, row)):
-            break
-        times.counters.shared_reads += shared
-        tables.dequeue(flow, queue, IN_DIE)
-        flow.operations[last].next[IN_DIE] = row
-        last = row
-        together += 1
-    flow.operations[first].together = flow.operations[last].together = together
-    prefetch(flow.operations, flow.queues[queue].head)
-    return first
 
 
 @inlined_kernel
@@ -251,6 +170,7 @@ def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     row, timing = flow.servers[die].suspended - 1, times.timing
     flow.servers[die].busy, flow.servers[die].suspended, flow.servers[die].since = row + 1, 0, now
     operation = flow.operations[row]
+    wake(flow, die)  # for reads that wait
     if operation.phase == WAITING:
         begin_program(flow, flash, times, die, now)
         return
@@ -309,7 +229,8 @@ def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int
 def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
     first = row = flow.servers[die].busy - 1
-    if times.timing.suspend_program and flow.queues[tables.reads_of(flow, die)].head >= 0:  # these come before
+    reads = flow.queues[tables.reads_of(flow, die)].head >= 0
+    if times.timing.suspend_program and reads and flow.operations[first].phase != WAITING:  # they come before, once
         flow.operations[first].phase = WAITING
         give_way(flow, flash, times.timing, die, now)
         return
@@ -348,26 +269,49 @@ def may_fill_cache(flow: Flow, control: RecordArray, die: int) -> bool:
 
 
 @inlined_kernel
+def work_waits(flow: Flow, control: RecordArray, timing: RecordArray, die: int) -> bool:
+    """True if the die has other work than reads: what they interrupted, or what they may interrupt and is ready to begin."""
+    head = flow.queues[die].head
+    if flow.servers[die].suspended != 0 or head < 0:
+        return flow.servers[die].suspended != 0
+    suspends = timing.suspend_erase if flow.operations[head].kind == ERASE_BLOCK else timing.suspend_program
+    return suspends != 0 and is_ready(flow.operations, control, head)
+
+
+@inlined_kernel
+def reads_pass(flow: Flow, control: RecordArray, timing: RecordArray, die: int) -> bool:
+    """True if a read comes next: of work that waits, those come first that were ready when the die first had the choice."""
+    queue, server = flow.queues[tables.reads_of(flow, die)], flow.servers[die]
+    if queue.head < 0 or not work_waits(flow, control, timing, die):
+        return queue.head >= 0
+    if server.last_read == 0:
+        server.last_read = queue.tail + 1
+    return server.last_read != ALL_PASSED
+
+
+@inlined_kernel
 def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
     """
     control, server, head = flash.control, flow.servers[die], flow.queues[die].head
-    reads = flow.queues[tables.reads_of(flow, die)].head >= 0
     if server.busy != 0:
-        if reads:
+        if flow.queues[tables.reads_of(flow, die)].head >= 0:
             ask_to_stop(flow, flash, times, die, now)
         elif times.timing.cache_program and may_fill_cache(flow, control, die):
             row = take_work(flow, control, times, die)
             server.cached = row + 1
             ask_channel(flow, control, times, row, now)
         return
+    reads = reads_pass(flow, control, times.timing, die)
     if server.cached != 0 and not reads and (head < 0 or flow.operations[head].kind not in (READ_PAGE, FETCH_PAGE)):
         return
     if reads:
         start(flow, flash, times, die, tables.reads_of(flow, die), now)
-    elif server.suspended != 0:
+        return
+    server.last_read = 0
+    if server.suspended != 0:
         go_on(flow, flash, times, die, now)
     elif head >= 0 and is_ready(flow.operations, control, head):
         start(flow, flash, times, die, die, now)

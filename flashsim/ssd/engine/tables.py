@@ -56,10 +56,11 @@ _COLD = records.record_dtype(int64=_COMMAND + _INTERRUPTED, int32=_PARTS + _STOR
 OPERATION = records.whole_lines(records.record_dtype(_HOT, _COLD))
 #: A row of the server table: one a die, then a channel, then the link, the controller, and the memory's bus.  `busy` is whether the part is
 #: at work; of a die it is the operation at work, or the first of those that work together, plus 1 (0: none).  `suspended` is the one that a
-#: read interrupted, and `cached` the one in the cache register, in the same way.  `woken` says that the die is to look for work, and
+#: read interrupted, and `cached` the one in the cache register, in the same way.  `last_read` is the last read that comes before the work
+#: that waits for the die, plus 1 (0: not decided; `dies.ALL_PASSED`).  `woken` says that the die is to look for work, and
 #: `next_woken` chains such dies.  `until` is, of a channel that moves a page for which there is no event, the end of that (0: none); its
 #: `busy` is then that operation's, plus 1.
-SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken next_woken cached")
+SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken next_woken cached last_read")
 #: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then PACED, READY, WANTING and FLUSHES.
 QUEUE = records.record_dtype(int64="head tail")
 # The last queues: writes whose acknowledgement waits for the pace, operations that are ready for the link in this event, those that wait

@@ -53,7 +53,8 @@ from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
-from flashsim.ssd.specification.parts import PROGRAMS, Command, Die, Operation
+from flashsim.ssd.specification.dies import PROGRAMS, Die
+from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, needs_medium, programmed
 from flashsim.ssd.specification.servers import SharedServer, Steps
 from flashsim.ssd.state import flash_array

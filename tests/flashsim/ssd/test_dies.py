@@ -176,11 +176,38 @@ def test_a_read_waits_no_longer_than_a_step_and_what_goes_before_it(model: type[
 
 
 def test_an_erase_beside_reads_ends() -> None:
-    """Each resume goes on for a step at least, so that reads without a pause slow down what the die does, and do not stop it."""
+    """Each resume goes on for a step at least, so that reads that come often slow down what the die does, and do not stop it."""
     for progress in ("0s", "1.5ms"):
         latency, erases = reads_beside_overwrites(SsdEngine, 80_000, 4000, suspend_progress=progress)
         assert erases > 0
         assert np.median(latency) > 120_000  # most of them wait
+
+
+@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+@pytest.mark.parametrize("outstanding", [1, 2, 16])
+def test_writes_end_beside_reads_without_a_gap(model: type[Model], outstanding: int) -> None:
+    """Between the steps of a program, a move or an erase no more reads pass than are outstanding, and none begins later than that."""
+    drive = model(chips(channels=1, capacity="4MiB", pages_per_block=32, blocks_per_plane=38, **STEPS))
+    drive.load(0, drive.capacity)
+    drive.state.write_pages(generator(1, "writes").integers(0, 1024, 3000).astype(np.int32))
+    count, random, before = 300 * outstanding, generator(2, "pages"), drive.statistics()
+    pages = np.append(random.integers(0, 512, 20), random.integers(512, 1024, count))  # no read waits for a program of its page
+    requests = make_requests(np.repeat([WRITE, READ], [20, count]), pages * 4096, 4096)
+    requests["dependency"] = np.append(np.arange(20) - 1, np.maximum(np.arange(20, 20 + count) - outstanding, -1))
+    requests["dependency"][20 : 20 + outstanding] = -1
+    begin = drive.now
+    drive.submit(requests, one_command_each(requests), begin)
+    done = []
+    while drive.outstanding:
+        done.append(drive.advance(every=True))
+    completions = np.sort(np.concatenate(done), order="id")
+    writes, reads = np.split(completions["completed"] - begin, [20])
+    ended = int(np.sum(writes < reads.max()))
+    programs, erases = (drive.statistics()[name] - before[name] for name in ("flash_programs", "flash_erases"))
+    assert ended >= 3
+    stop, pass_by = 17_000 + 5_000, outstanding * (70_000 + 5_120)
+    most = programs * (70_000 + 1_000_000 + 10 * (stop + pass_by) + 2 * pass_by) + erases * (5_000_000 + 8 * (stop + pass_by) + pass_by)
+    assert writes[ended - 1] <= most
 
 
 @pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
