@@ -118,7 +118,8 @@ def ask_for_places(flash: Flash, first: int, end: int) -> None:
 def begin(flash: Flash, collector: int, block: int, cause: int) -> None:
     """Make a closed block the one that is being emptied."""
     pools.withdraw_block(flash, block)
-    note_victim(flash.control, flash.blocks[block].valid)
+    blocks = flash.blocks.shape[0] if flash.control.shared else flash.control.blocks_per_pool
+    note_victim(flash.control, flash.blocks[block].valid, -(-flash.pools[collector].pool_valid // blocks))
     first = block * flash.control.pages_per_block
     flash.pools[collector].victim = block
     flash.pools[collector].victim_page = first

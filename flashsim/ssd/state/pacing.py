@@ -21,7 +21,7 @@ WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
 _LONGEST = 1 << 40
 #: The host's share of its rate is counted in thousandths.
 _SHARES = 1000
-#: A victim changes the mean of victims by 2^-6 of what it differs by.
+#: A victim changes the mean of victims by 2^-6 of what it differs by; a mean below that is none.
 _WEIGHT = 6
 
 
@@ -41,9 +41,10 @@ def forget_debt(buffer: RecordArray) -> None:
 
 
 @lean_kernel
-def note_victim(control: RecordArray, valid: int) -> None:
-    """Let a victim with so many valid units count in the mean."""
+def note_victim(control: RecordArray, valid: int, average: int) -> None:
+    """Let a victim with so many valid units count in the mean, which is no more than what blocks hold on average: of trimmed data none are moved."""
     control.moved_share += ((valid << 24) // control.pages_per_block - control.moved_share) >> _WEIGHT
+    control.moved_share = min(control.moved_share, (average << 24) // control.pages_per_block)
 
 
 @lean_kernel
@@ -62,6 +63,10 @@ def pace_of(buffer: RecordArray, host_time: int) -> int:
 @lean_kernel
 def acknowledge(buffer: RecordArray, moved_share: int, units: int, now: int) -> None:
     """A write of so many units is acknowledged now: `buffer.opens` is when the next may be."""
+    if moved_share < WHOLE >> _WEIGHT:  # there is nothing to collect
+        buffer.debt = buffer.pace = buffer.units = 0
+        buffer.since = buffer.last = buffer.opens = now
+        return
     if buffer.pace > 0:
         end = buffer.last + buffer.debt
         buffer.debt = end - now

@@ -10,7 +10,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.records import empty_record
-from flashsim.core.request import COMMAND, FORCE_UNIT_ACCESS, READ, WRITE, Completions, Integers, make_requests
+from flashsim.core.request import COMMAND, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, Completions, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
@@ -102,6 +102,21 @@ def test_a_saturated_host_writes_at_a_constant_pace(model: type[Model]) -> None:
     gaps = np.diff(done["completed"][1000:])
     assert np.mean(gaps) == pytest.approx(200 * amplification, rel=0.02)
     assert np.percentile(gaps, 90) < 1.1 * np.percentile(gaps, 10)
+
+
+@MODELS
+@pytest.mark.parametrize("kept", [0.0, 0.5])
+def test_no_more_is_owed_for_data_that_was_trimmed(model: type[Model], kept: float) -> None:
+    """Without data a drive that collected writes as fast as one without a pace; with half of them it owes no more than these."""
+    trimmed = make_requests([TRIM], [int(kept * PAGES) * PAGE], [PAGES * PAGE - int(kept * PAGES) * PAGE])
+    rates = []
+    for unit_time in (200, 0):
+        device = collecting(model(paced(unit_time, 100) if unit_time else drive(**COLLECTING)))
+        served(device, trimmed, device.now)
+        done = served(device, random_writes(1500), device.now)
+        rates.append(500 / (done["completed"][600] - done["completed"][100]) * SECONDS)
+        assert device.state.control.moved_share <= (kept + 1 / 16) * WHOLE
+    assert rates[0] == pytest.approx(rates[1], rel=0.01) if kept == 0 else rates[0] > 0.5 * SECONDS / 200
 
 
 @MODELS
