@@ -20,6 +20,7 @@ import pyarrow.csv
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.units import NEVER
+from flashsim.storage.packed_files import open_bytes
 from traces.file.schema import Batches, column
 from traces.format import _records
 
@@ -39,7 +40,7 @@ Bytes = _records.Bytes
 
 def head(path: Path, most: int = _HEAD_LINES) -> list[bytes]:
     """The first lines of a file, without what ends them, as far as they are in its first 64 KiB; none of a file that is no text."""
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         begin = file.read(_HEAD)
     lines = begin.splitlines()
     if len(lines) > 1 and len(begin) == _HEAD:
@@ -59,7 +60,7 @@ def chunks(path: Path) -> Iterator[tuple[int, int, bytes]]:
     What comes after the last line end, if anything, comes alone.
     """
     line, at, rest = 1, 0, b""
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         while block := file.read(_CHUNK):
             cut = block.rfind(b"\n") + 1
             if not cut and len(rest) > _CHUNK:

@@ -16,8 +16,8 @@ import numpy as np
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family, optional
 from flashsim.core.request import FLUSH, OPERATIONS
+from flashsim.storage.packed_files import unpack_first
 from traces.file.schema import Batches, column
-from traces.format._records import archive
 
 
 class Example(NamedTuple):
@@ -178,9 +178,8 @@ def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:
 
 def unknown_file(path: Path, names: Collection[str]) -> DamagedFileError:
     """A file that no format of these names fits."""
-    packed = archive(path)
     known = f"known are {', '.join(names)}; which column of a table is what, --format csv --columns says"
-    what = f"{packed} packed it; unpack it first" if packed else "it is empty" if not path.stat().st_size else known
+    what = unpack_first(path) or ("it is empty" if not path.stat().st_size else known)
     return DamagedFileError(f"trace: {path} has no format that can be told: {what}")
 
 
