@@ -161,7 +161,7 @@ def line(action: str, letters: str, place: str = "64 + 8 ", time: int = 0, devic
 )  # fmt: skip
 def test_letters_say_what_a_request_does(letters: str, operations: list[int], tmp_path: Path) -> None:
     path = tmp_path / "a"
-    path.write_text(line("D", "R", "8 + 8 ") + line("D", letters, time=1))
+    path.write_text(line("D", "R", "8 + 8 ") + line("D", letters, "" if operations == [FLUSH] else "64 + 8 ", time=1))
     with nullcontext() if operations else pytest.warns(FlashsimWarning, match="1 events are neither read, write, discard nor flush"):
         found = table(path).to_pydict()
     assert found["operation"] == [READ, *operations]

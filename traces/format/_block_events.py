@@ -136,7 +136,7 @@ class _Issues:
         issue = events["action"] == np.array([self._makers.get(device, ISSUED) for device in devices.tolist()], np.int64)[where]
         events["started"] = np.where(issue & (events["action"] == ISSUED), events["time"], -1)
         events["action"][issue] = ISSUED
-        flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0)
+        flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0) & (events["operation"] != FLUSH)
         events["flags"] &= np.where(events["operation"] == FLUSH, 0, ~FLUSH_BEFORE)
         if not flushes.any():
             return events

@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core import errors, units
-from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, Integers
+from flashsim.core.request import OPERATIONS, READ, SECTOR, Integers
 from traces.file.schema import Batches, make_batch
 from traces.format import _text
 from traces.format.base import WritableFormat, table_example
@@ -104,7 +104,7 @@ class Reader:
                 lines.refuse(lines.table.column(column.name).is_null().to_numpy(), f"{column.name} is {self._unknown or 'empty'}")
         values: dict[str, Any] = {holds: _whole(lines, columns[holds]) for holds in ("offset", "length")}
         values |= {"operation": _operations(lines, columns["operation"])} if "operation" in columns else {}
-        lines.refuse((values["length"] == 0) & (values.get("operation", READ) != FLUSH), f"{columns['length'].name} is 0: it moves no byte")
+        _text.refuse_lengths(values.get("operation", np.array(READ)), values["length"], lines.refuse, f"{columns['length'].name}: ")
         lines.refuse(values["offset"] + values["length"] >= units.NEVER, "the request ends beyond any device")
         if "time" in columns:
             values["arrival"] = self._arrivals(lines, columns["time"])

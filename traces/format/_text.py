@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.request import OPERATIONS, Integers
+from flashsim.core.request import FLUSH, OPERATIONS, Integers
 from flashsim.core.units import NEVER
 from flashsim.storage.packed_files import open_bytes
 from traces.file.schema import Batches, column
@@ -204,6 +204,12 @@ def read_words(path: Path, columns: Types) -> Iterator[Lines]:
     """Lines with fields between blanks."""
     for first, _, data in chunks(path):
         yield parse(path, first, single_blanks(data), columns, " ")
+
+
+def refuse_lengths(operation: Integers, length: Integers, refuse: Callable[[Bools, str], None], name: str = "") -> None:
+    """The one rule of lengths: requests move bytes, and flushes have none; an operation below 0 is no request."""
+    refuse((length == 0) & (operation != FLUSH) & (operation >= 0), f"{name}it moves no byte")
+    refuse((length != 0) & (operation == FLUSH), f"{name}a flush has no length")
 
 
 def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str) -> None:

@@ -29,7 +29,7 @@ from traces.format.base import Example
 
 TITLE = "VMware vscsi trace (binary), version 1 or 2"
 BASIS = "the version in its first records; times in us, places in sectors of 512 B"
-LEAVES_OUT = "sequence numbers, segments, commands other than reads, writes, unmaps and flushes"
+LEAVES_OUT = "sequence numbers, segments, what a flush is of, commands other than reads, writes, unmaps and flushes"
 
 _SIZES = [("sequence", "<u4"), ("length", "<u4"), ("segments", "<u4")]
 _COMMAND = [("command", "<u2"), ("version", "<u2")]
