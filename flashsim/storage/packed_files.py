@@ -55,13 +55,7 @@ def unpack_first(path: Path) -> str:
 
 
 def whole_bytes(path: Path) -> bytearray | mmap.mmap:
-    """All bytes of a file that is not empty, mapped or unpacked.
-
-    Raises
-    ------
-    DamagedFileError, CapacityError
-        A program packed it that is not unpacked here, or it is damaged; it is larger, unpacked, than memory.
-    """
+    """All bytes of a file that is not empty, mapped or unpacked; refused if that is not done here, or takes more than free memory."""
     by = packer(path)
     if by and by not in _OPENED:
         raise DamagedFileError(f"{path}: {unpack_first(path)}")

@@ -16,6 +16,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
 from flashsim.testing.contracts.format import PACKERS, FormatContract, example_of, is_refused, table
 from tests.contract.members import each_of
 from traces.file.conversion import convert
+from traces.file.page_trace import page_trace
 from traces.file.schema import column, make_batch
 from traces.format import FORMATS, recognise
 from traces.format.base import basis, candidates, doubts, load_format, load_writable
@@ -388,3 +389,36 @@ def test_a_flush_with_a_length_is_refused_and_named(text: str, where: str, tmp_p
     load_writable("parquet").write(iter([flush]), tmp_path / "b")
     with pytest.raises(DamagedFileError, match="b, request 0: a flush has no length"):
         table(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("3,R,8,16,1577808000000046\n3,W,1024,8,1577808000000050\n", "alibaba or csv .its offsets or lengths are not all multiples of 512"),
+        ("128166372003061629,hm,1,Read,512,8,413\n", "msr or csv .its offsets or lengths are not all multiples of 512"),
+        ("0,20941264,16,W,0.551706\n", "spc or csv .its offsets or lengths are not all multiples of 512"),
+        ("disk,op,lba,sectors,ts\n3,R,512,1024,1577808000000046\n", "alibaba or csv .its header has lba, and not offset in B"),
+        ("time_us,op,offset,length,repeat\n1,R,0,512,3\n", "alibaba or csv .its header has time_us, and not device"),
+        (
+            "ts,byte_offset,len,rw,disk\n1538323200,8,8,0,1\n",
+            "tencent or csv .its header has byte_offset, and not offset in 512 B",
+        ),
+        ("ts,off,size_bytes,rw,disk\n1538323200,7,8,0,1\n", "tencent or csv .its header has size_bytes, and not length in 512 B"),
+        ("1,2,3,0,5\n4,5,6,1,8\n", "tencent or csv .its times are no dates in s since 1970"),
+    ],
+)
+def test_a_table_of_other_columns_or_units_is_no_format_by_chance(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(DamagedFileError, match=f"it could be {why}.*name it with --format"):
+        recognise(tmp_path / "a")
+
+
+def test_a_column_of_repeat_counts_is_found_by_its_name(tmp_path: Path) -> None:
+    """A header that agrees with a format does not put it in doubt."""
+    for name in ("repeat", "Op Count", "repeats"):
+        (tmp_path / "a").write_text(f"op,offset,length,{name}\nR,0,512,3\nW,512,512,2\n")
+        assert table(tmp_path / "a").column("operation").to_pylist() == [READ] * 3 + [WRITE] * 2
+        (tmp_path / "b").write_text(f"key,{name}\n7,3\n9,1\n")
+        assert [page for batch in page_trace(tmp_path / "b").batches() for page in batch.pages.tolist()] == [7, 7, 7, 9]
+    (tmp_path / "c").write_text("device_id,opcode,offset,length,timestamp\n3,R,512,1024,1577808000000046\n")
+    assert recognise(tmp_path / "c") == "alibaba" and table(tmp_path / "c").num_rows == 1

@@ -45,11 +45,7 @@ def example(folder: Path) -> str:
 
 
 def _content(path: Path) -> Content:
-    """All bytes of a file, which may be packed.
-
-    They are mapped or in memory: Arrow's readers go on for a moment after they are closed, and would read from whatever file has their
-    descriptor then.
-    """
+    """All bytes of a file: Arrow's readers go on for a moment after they are closed, and would read from what has their descriptor then."""
     if not path.stat().st_size or not len(content := whole_bytes(path)):
         raise DamagedFileError(f"{path}: it is empty")
     return content
