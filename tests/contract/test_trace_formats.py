@@ -16,6 +16,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE
 from flashsim.testing.contracts.format import PACKERS, FormatContract, example_of, is_refused, table
 from tests.contract.members import each_of
 from traces.file.conversion import convert
+from traces.file.page_trace import page_trace
 from traces.file.schema import column, make_batch
 from traces.format import FORMATS, recognise
 from traces.format.base import basis, candidates, doubts, load_format, load_writable
@@ -118,7 +119,7 @@ def test_columns_are_told_by_name_or_by_options(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "where=a", "columns: 'where=a'"),
         ("offset,size,op\n1,2,jump\n", "", "line 2: op is no operation"),
         ("offset,size\n1,\n", "", "line 2: size is empty"),
-        ("offset,size,op\n1,0,R\n", "", "line 2: size is 0: it moves no byte"),
+        ("offset,size,op\n1,0,R\n", "", "line 2: size: it moves no byte"),
         ("offset,size\n1,2\n1,x\n", "", "line 3: column size: 'x' is no whole number"),
         ('offset,size,file\n1,2,a\n1,2,"b\n1,2,c\n1,2,d"\n', "", "line 5"),
         ("offset,size,file\n1,2,\x80\n", "", "line 2"),
@@ -215,7 +216,7 @@ def test_conversion_says_what_is_lost(tmp_path: Path) -> None:
         ("blkparse", {"offset": [0], "length": [512], "arrival": [9], "flags": [2]}, "flags: 2"),
         ("blktrace", {"offset": [0] * 2, "length": [512] * 2, "arrival": [0, 0], "started": [1, None]}, "started: known of some"),
         ("oracle-general", {"offset": [0], "length": [512], "arrival": [(1 << 62) - 1]}, "arrival: 4611686018 s"),
-        ("oracle-general", {"offset": [0], "length": [512], "arrival": [0], "operation": [FLUSH]}, "operation: flush"),
+        ("oracle-general", {"offset": [0], "length": [0], "arrival": [0], "operation": [FLUSH]}, "operation: flush"),
         ("oracle-general", {"offset": [0] * 2, "length": [512] * 2, "arrival": [10**9, 0]}, "arrival: not in order"),
         ("oracle-general", {"offset": [0], "length": [1 << 32], "arrival": [0]}, "length: "),
     ],
@@ -366,3 +367,58 @@ def test_a_request_of_no_byte_is_refused_and_named(name: str, tmp_path: Path) ->
     load_writable(name).write(iter([make_batch(columns)]), tmp_path / "a")
     with pytest.raises(DamagedFileError, match=r"a, (line \d+|request 1): .*moves no byte"):
         table(tmp_path / "a", name)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("time_us,op,offset,length\n1,read,0,512\n2,flush,0,512\n", "line 3: length"),
+        ("fio version 3 iolog\n1 /a read 0 512\n2 /a datasync 0 512\n", "line 3"),
+        ("fio version 2 iolog\n/a read 0 512\n/a sync 0 512\n", "line 3"),
+        ("  8,0 0 1 0.000000001 1 D R 8 + 8 [a]\n  8,0 0 2 0.000000002 1 D FN 8 + 8 [a]\n", "request 1"),
+    ],
+)
+def test_a_flush_with_a_length_is_refused_and_named(text: str, where: str, tmp_path: Path) -> None:
+    """Whatever the format; without it, it is read wherever it says to be, as in what fio writes."""
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(DamagedFileError, match=f"a, {where}: a flush has no length"):
+        table(tmp_path / "a")
+    (tmp_path / "a").write_text(text.replace("flush,0,512", "flush,7,0").replace("sync 0 512", "sync 7 0").replace("FN 8 + 8 ", "FN "))
+    assert table(tmp_path / "a").column("operation").to_pylist() == [READ, FLUSH]
+    flush = make_batch({"offset": [0], "length": [512], "operation": [FLUSH]})
+    load_writable("parquet").write(iter([flush]), tmp_path / "b")
+    with pytest.raises(DamagedFileError, match="b, request 0: a flush has no length"):
+        table(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("3,R,8,16,1577808000000046\n3,W,1024,8,1577808000000050\n", "alibaba or csv .its offsets or lengths are not all multiples of 512"),
+        ("128166372003061629,hm,1,Read,512,8,413\n", "msr or csv .its offsets or lengths are not all multiples of 512"),
+        ("0,20941264,16,W,0.551706\n", "spc or csv .its offsets or lengths are not all multiples of 512"),
+        ("disk,op,lba,sectors,ts\n3,R,512,1024,1577808000000046\n", "alibaba or csv .its header has lba, and not offset in B"),
+        ("time_us,op,offset,length,repeat\n1,R,0,512,3\n", "alibaba or csv .its header has time_us, and not device"),
+        (
+            "ts,byte_offset,len,rw,disk\n1538323200,8,8,0,1\n",
+            "tencent or csv .its header has byte_offset, and not offset in 512 B",
+        ),
+        ("ts,off,size_bytes,rw,disk\n1538323200,7,8,0,1\n", "tencent or csv .its header has size_bytes, and not length in 512 B"),
+        ("1,2,3,0,5\n4,5,6,1,8\n", "tencent or csv .its times are no dates in s since 1970"),
+    ],
+)
+def test_a_table_of_other_columns_or_units_is_no_format_by_chance(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(DamagedFileError, match=f"it could be {why}.*name it with --format"):
+        recognise(tmp_path / "a")
+
+
+def test_a_column_of_repeat_counts_is_found_by_its_name(tmp_path: Path) -> None:
+    """A header that agrees with a format does not put it in doubt."""
+    for name in ("repeat", "Op Count", "repeats"):
+        (tmp_path / "a").write_text(f"op,offset,length,{name}\nR,0,512,3\nW,512,512,2\n")
+        assert table(tmp_path / "a").column("operation").to_pylist() == [READ] * 3 + [WRITE] * 2
+        (tmp_path / "b").write_text(f"key,{name}\n7,3\n9,1\n")
+        assert [page for batch in page_trace(tmp_path / "b").batches() for page in batch.pages.tolist()] == [7, 7, 7, 9]
+    (tmp_path / "c").write_text("device_id,opcode,offset,length,timestamp\n3,R,512,1024,1577808000000046\n")
+    assert recognise(tmp_path / "c") == "alibaba" and table(tmp_path / "c").num_rows == 1

@@ -161,7 +161,7 @@ def line(action: str, letters: str, place: str = "64 + 8 ", time: int = 0, devic
 )  # fmt: skip
 def test_letters_say_what_a_request_does(letters: str, operations: list[int], tmp_path: Path) -> None:
     path = tmp_path / "a"
-    path.write_text(line("D", "R", "8 + 8 ") + line("D", letters, time=1))
+    path.write_text(line("D", "R", "8 + 8 ") + line("D", letters, "" if operations == [FLUSH] else "64 + 8 ", time=1))
     with nullcontext() if operations else pytest.warns(FlashsimWarning, match="1 events are neither read, write, discard nor flush"):
         found = table(path).to_pydict()
     assert found["operation"] == [READ, *operations]
@@ -216,9 +216,32 @@ def test_a_device_that_comes_late_without_issues_is_told(tmp_path: Path, monkeyp
     monkeypatch.setattr("traces.format._text._CHUNK", 600)
     text = "".join(line("D", "W", f"{8 * time} + 8 ", time) for time in range(40))
     (tmp_path / "a").write_text(text + line("Q", "W", time=50, device="253,0") + line("D", "R", time=51, device="8,16"))
-    with pytest.warns(FlashsimWarning, match="device 253,0 comes after the first 8 events and has no D: its events are left out"):
+    with pytest.warns(FlashsimWarning, match="1 requests have a Q and no D"):
         found = table(tmp_path / "a")
     assert found.num_rows == 41 and set(found.column("label").to_pylist()) == {"8,0", "8,16"}
+
+
+@pytest.mark.parametrize("window", [1 << 16, 4])
+def test_what_has_no_issue_is_counted_unless_it_is_part_of_another_request(
+    window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests that were merged have no D of their own, nor have two flushes that one serves; a D that was lost is told."""
+    monkeypatch.setattr("traces.format._block_events._WINDOW", window)
+    merged = [("Q", "W", "8 + 8 "), ("Q", "W", "16 + 8 "), ("M", "W", "16 + 8 "), ("D", "W", "8 + 16 "), ("C", "W", "8 + 16 ")]
+    split = [("Q", "R", "800 + 16 "), ("X", "R", "800 / 808 "), ("D", "R", "800 + 8 "), ("D", "R", "808 + 8 ")]
+    flushes = [("Q", "FWS", ""), ("Q", "FWS", ""), ("D", "FN", ""), ("C", "FN", "0 "), ("C", "FWS", "0 ")]
+    ends = [("C", "R", "800 + 8 "), ("C", "R", "808 + 8 ")]
+    whole = [*merged, *split, *flushes, *ends]
+
+    def requests(events: list[tuple[str, str, str]]) -> int:
+        (tmp_path / "a").write_text("".join(line(*event, time) for time, event in enumerate(events)))
+        return table(tmp_path / "a").num_rows
+
+    assert requests(whole) == 4
+    lost = [("C", "R", "4096 + 8 "), *whole, ("Q", "W", "8 + 8 "), ("Q", "W", "64 + 8 "), ("C", "W", "64 + 8 "), ("Q", "R", "808 + 8 ")]
+    with pytest.warns(FlashsimWarning, match="requests have a Q and no D|completions are of no whole request") as told:
+        assert requests(lost) == 4
+    assert [re.sub(".* a: | .*", "", str(each.message).partition("a: ")[2]) for each in told] == ["3", "2"]
 
 
 @pytest.mark.parametrize(

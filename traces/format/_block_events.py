@@ -3,7 +3,8 @@
 A request is queued (Q), issued to its driver (D) and completed (C).  Here it is what the driver was given: its D makes it, the earliest
 open Q of the same device and extent says when it arrived (without one, as after a merge, it arrives with its D), and the next C of that
 extent when it completed.  Of a device without any D (drivers without a queue) the Q make the requests, and of one that has C alone, these.
-An event that is to flush before it writes makes a flush as well.  Zone resets and other events that move no data are counted, not read.
+An event that is to flush before it writes makes a flush as well.  Zone resets and other events that move no data are counted, not read, and
+so are Q without a D, unless one that has no Q of its own overlaps them (they were merged, or split), and C without a D.
 """
 
 import re
@@ -90,6 +91,7 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
         both = joined([waiting, issued, batch])
         _pair(both, *_tables(len(both)))
         paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
+        issues.note_unpaired(both[: len(waiting)], both[len(waiting) :], new)
         again = paired.take(np.flatnonzero((paired["action"] == QUEUED) & (paired["arrival"] < 0)))
         paired = paired.take(np.flatnonzero(paired["action"] == ISSUED))
         if len(paired):
@@ -107,21 +109,17 @@ class _Issues:
     """Which action makes the requests of each device, by its events; if all have D, by the first of them."""
 
     def __init__(self, batches: Iterator[Events]) -> None:
-        self._actions, self._left_out = defaultdict[int, set[int]](set), 0
-        count = 0
+        actions, count, order = defaultdict[int, set[int]](set), 0, (ISSUED, QUEUED, COMPLETED)
+        self._left_out = self._queued = self._completed = 0
         for batch in batches:
-            self._note(batch)
+            for action in order:
+                devices = batch["device"][(batch["action"] == action) & (batch["operation"] != NO_REQUEST)]
+                for device in np.unique(devices[np.flatnonzero(np.diff(devices, prepend=-1))]).tolist():
+                    actions[device].add(action)
             count += len(batch)
-            if count >= _JUDGED and all(ISSUED in actions for actions in self._actions.values()):
+            if count >= _JUDGED and all(ISSUED in each for each in actions.values()):
                 break
-        order = (ISSUED, QUEUED, COMPLETED)
-        self._makers = {device: next(each for each in order if each in actions) for device, actions in self._actions.items()}
-
-    def _note(self, batch: Events) -> None:
-        for action in (ISSUED, QUEUED, COMPLETED):
-            devices = batch["device"][(batch["action"] == action) & (batch["operation"] != NO_REQUEST)]
-            for device in np.unique(devices[np.flatnonzero(np.diff(devices, prepend=-1))]).tolist():
-                self._actions[device].add(action)
+        self._makers = {device: next(each for each in order if each in of_it) for device, of_it in actions.items()}
 
     def of(self, events: Events) -> Events:
         """Events of which those that make requests are issues, with a flush before each that is to flush before."""
@@ -131,12 +129,10 @@ class _Issues:
             issued = [device for device, maker in self._makers.items() if maker == ISSUED]
             events = events.take(np.flatnonzero(~given_back | np.isin(events["device"], issued)))
         devices, where = np.unique(events["device"], return_inverse=True)
-        if any(device not in self._makers for device in devices.tolist()):
-            self._note(events)
         issue = events["action"] == np.array([self._makers.get(device, ISSUED) for device in devices.tolist()], np.int64)[where]
         events["started"] = np.where(issue & (events["action"] == ISSUED), events["time"], -1)
         events["action"][issue] = ISSUED
-        flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0)
+        flushes = issue & (events["flags"] & FLUSH_BEFORE != 0) & (events["length"] > 0) & (events["operation"] != FLUSH)
         events["flags"] &= np.where(events["operation"] == FLUSH, 0, ~FLUSH_BEFORE)
         if not flushes.any():
             return events
@@ -148,16 +144,38 @@ class _Issues:
         events["arrival"][added] = events["time"][added]
         return events
 
+    def note_unpaired(self, waiting: Events, later: Events, new: Events) -> None:
+        """Count Q that were waiting and C that are new which are of no request; one flush may serve many of them."""
+        issued = later[later["action"] == ISSUED]
+        flush = issued["operation"] == FLUSH
+        self._queued += _outside(waiting[waiting["arrival"] < 0], issued[flush | (issued["arrival"] == issued["time"])])
+        unpaired = (new["action"] == COMPLETED) & (new["completed"] < 0)
+        self._completed += int((unpaired & ((new["operation"] != FLUSH) | (not flush.any()))).sum())
+
     def losses(self) -> Iterator[str]:
         """Warnings of events that are left out, and of captures that do not have the times of arrivals."""
         if self._left_out:
             yield f"{self._left_out:,} events are neither read, write, discard nor flush (commands of zones, or no data): they are left out"
+        if self._queued:
+            yield f"{self._queued:,} requests have a Q and no D (in flight at the end, or D is lost): left out"
+        if self._completed:
+            yield f"{self._completed:,} completions are of no whole request (of before the begin, in parts, or D is lost): left out"
         if COMPLETED in self._makers.values():
             yield "completions alone of a device: a request arrives when it completes, and its latency is not known"
-        for device, actions in self._actions.items():
-            if device not in self._makers and ISSUED not in actions:
-                name = f"{device // _MINORS},{device % _MINORS}"
-                yield f"device {name} comes after the first {_JUDGED:,} events and has no D: its events are left out"
+
+
+def _outside(queued: Events, issued: Events) -> int:
+    """How many Q overlap none of some later D of their device and operation."""
+    count, (keys, issued_keys) = 0, (rows["device"] * len(OPERATIONS) + rows["operation"] for rows in (queued, issued))
+    for key in np.unique(keys).tolist():
+        ours, theirs = queued[keys == key], issued[issued_keys == key]
+        theirs = theirs.take(np.argsort(theirs["offset"]))
+        reach = np.maximum.accumulate(theirs["offset"] + np.maximum(theirs["length"], 1))
+        first = np.searchsorted(reach, ours["offset"], side="right")
+        last = np.searchsorted(theirs["offset"], ours["offset"] + np.maximum(ours["length"], 1))
+        latest = np.maximum.reduceat(np.append(theirs["time"], -1), np.column_stack([first, last]).ravel())[::2]
+        count += int(((first >= last) | (latest < ours["time"])).sum())
+    return count
 
 
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
@@ -275,7 +293,7 @@ def _pair(events: Events, table: Integers, following: Integers) -> None:
         elif action == COMPLETED:
             opened = _take(table, place, _FIRST_OPEN, following)
             if opened >= 0:
-                events[opened]["completed"] = events[row]["time"]
+                events[opened]["completed"] = events[row]["completed"] = events[row]["time"]
         elif action == REQUEUED:
             opened = _take_last(events, row, table, place, following)
             if opened >= 0:

@@ -12,6 +12,7 @@ Such a format is a ``NAME.toml`` in this folder:
 ``label``          what is written for a request without a label; its device's number if it is missing
 ``loose``          whether blanks around fields, and fields after those named, are skipped
 ``longest_pause``  mean time between requests, in the file's unit, beyond which whole numbers are not taken for its times
+``earliest``       time, in the file's unit since 1970, before which numbers are not taken for its dates
 ``columns``        in order: ``name``; what it ``holds`` (see `Column`); its ``unit``, ns or bytes; ``decimals``, whether it may have
                    fractions; ``from_first``, whether times count from that of the first line; a ``pattern`` that labels which are
                    read fit; an operation's ``words``, the first of each operation being the one that is written; ``bit``, whether
@@ -33,11 +34,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core import errors, units
-from flashsim.core.request import FLUSH, OPERATIONS, READ, SECTOR, Integers
+from flashsim.core.request import OPERATIONS, READ, SECTOR, Integers
 from traces.file.schema import Batches, make_batch
 from traces.format import _text
 from traces.format.base import WritableFormat, table_example
 
+TIMES = dict.fromkeys(("s", "sec", "seconds"), units.SECONDS) | {"ms": units.MILLISECONDS, "us": units.MICROSECONDS, "100ns": 100, "ns": 1}
+SIZES = {"b": 1, "bytes": 1, "byte": 1, "sectors": SECTOR, "sector": SECTOR, "kib": 1 << 10, "mib": 1 << 20, "kb": 1000, "mb": 10**6}
+#: Names of columns, plain ones, by what they hold.
+NAMES = {
+    "time": "time timestamp ts arrival arrival_time issue_time submit_time",
+    "completed": "completed completion completion_time complete_time end_time",
+    "latency": "latency response response_time responsetime service_time rt lat",
+    "offset": "offset off address addr pos position byte_offset lba lbn sector start_sector sector_number",
+    "length": "length len size bytes nbytes request_size io_size sectors nsectors sector_count",
+    "operation": "operation op opcode type rw io_type iotype action request_type",
+    "device": "device dev disk disk_number disknumber device_id volume volume_id volumeid lun asu",
+    "label": "label host hostname file filename path",
+    "repeat": "op_count repeat repeats repeat_count",
+}
+_UNITS = TIMES | SIZES
+_ROLES = {name: role for role, names in NAMES.items() for name in names.split()}
+#: Plain names that say their unit.
+_IN_SECTORS = frozenset(["lba", "lbn", "sector", "start_sector", "sector_number", "sectors", "nsectors", "sector_count"])
 _DEVICES = 1 << 15
 #: The end of a time that says its zone; times without one are taken for UTC.
 _ZONE = r":\d\d(\.\d*)?(Z|[+-]\d\d(:?\d\d)?)$"
@@ -81,6 +100,16 @@ class Column:
         return f"{self.holds} in {'dates of ISO 8601' if self.iso else scale(self.unit).removeprefix('1 ')}" if numbers else self.holds
 
 
+def guess(name: str) -> tuple[str, str]:
+    """The role of a column of that name, and its unit; empty where the name does not say."""
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    if plain in _ROLES:
+        return _ROLES[plain], "sectors" if plain in _IN_SECTORS else "bytes" if "byte" in plain else ""
+    begin, _, unit = plain.rpartition("_")
+    role = _ROLES.get(begin, "")
+    return (role, unit) if unit in (SIZES if role in ("offset", "length") else TIMES) else ("", "")
+
+
 class Reader:
     """Makes requests of a file's lines, one chunk after the other.
 
@@ -104,7 +133,7 @@ class Reader:
                 lines.refuse(lines.table.column(column.name).is_null().to_numpy(), f"{column.name} is {self._unknown or 'empty'}")
         values: dict[str, Any] = {holds: _whole(lines, columns[holds]) for holds in ("offset", "length")}
         values |= {"operation": _operations(lines, columns["operation"])} if "operation" in columns else {}
-        lines.refuse((values["length"] == 0) & (values.get("operation", READ) != FLUSH), f"{columns['length'].name} is 0: it moves no byte")
+        _text.refuse_lengths(values.get("operation", np.array(READ)), values["length"], lines.refuse, f"{columns['length'].name}: ")
         lines.refuse(values["offset"] + values["length"] >= units.NEVER, "the request ends beyond any device")
         if "time" in columns:
             values["arrival"] = self._arrivals(lines, columns["time"])
@@ -239,12 +268,22 @@ class ColumnsOfText(WritableFormat):
         return f"its first lines, {self._separator.join(column.name for column in self._columns)}: {', '.join(map(str, self._columns))}"
 
     def doubt(self, path: Path) -> str:
-        """Where offsets and lengths are of sectors, numbers that are all whole sectors of bytes may be bytes."""
-        places = [at for at, column in enumerate(self._columns) if column.holds in ("offset", "length") and column.unit == SECTOR]
+        """What of its header, or of its numbers, is as of a table of other columns or units."""
         lines = [line.split(None if self._separator == " " else b",") for line in _text.head(path, _JUDGED) if line]
-        numbers = [line[at] for line in lines for at in places if len(line) > at]
-        in_bytes = len(places) == 2 and all(number.isdigit() and int(number) % SECTOR == 0 for number in numbers)
-        return "all its offsets and lengths are multiples of 512, as of a table in bytes" if in_bytes else ""
+        whole: dict[int, list[bool]] = {1: [], SECTOR: []}
+        for at, column in enumerate(self._columns):
+            fields = [line[at].strip().decode(errors="replace") for line in lines if len(line) > at]
+            role, unit = guess(fields[0])
+            if role and ({role, column.holds} not in ({role}, {"device", "label"}) or _UNITS.get(unit, column.unit) != column.unit):
+                return f"its header has {fields[0]}, and not {column}"
+            numbers = [int(field) for field in fields if field.isdecimal()]
+            if column.holds in ("offset", "length"):
+                whole[column.unit].append(all(number % SECTOR == 0 for number in numbers))
+            elif column.holds == "time" and min(numbers, default=0) < self._table.get("earliest", 0):
+                return f"its times are no dates in {units.format_duration(column.unit).removeprefix('1 ')} since 1970"
+        if not all(whole[1]):
+            return "its offsets or lengths are not all multiples of 512, as of a table in sectors"
+        return "all its offsets and lengths are multiples of 512, as of a table in bytes" if all(whole[SECTOR]) and not whole[1] else ""
 
     def read(self, path: Path) -> Batches:
         """See `traces.format.base.Format.read`."""

@@ -23,11 +23,10 @@ from traces.file.schema import Batches, make_batch
 from traces.format import _text
 from traces.format.base import WritableFormat, table_example
 
-#: Requests first, so that an action's place among them tells the operation; then what manages files, then `wait`.
+#: Requests, what manages files, and `wait`; and the operation of each, -1 of what is no request.
 _ACTIONS = ["read", "write", "trim", "sync", "datasync", "add", "open", "close", "wait"]
 _WAIT = _ACTIONS.index("wait")
-_WITHOUT_DATA = _ACTIONS.index("sync")
-_OPERATIONS = np.array([READ, WRITE, TRIM, FLUSH, FLUSH])
+_OPERATIONS = np.array([READ, WRITE, TRIM, FLUSH, FLUSH, -1, -1, -1, -1])
 _NAMES = {READ: "read", WRITE: "write", TRIM: "trim", FLUSH: "sync"}
 _PLAIN = re.compile(r"device(0|[1-9]\d{0,8})")
 #: Lines that manage files lack offset and length.
@@ -63,10 +62,11 @@ class IOLog(WritableFormat):
         first = now = last = 0
         for lines in self._lines(path):
             actions = lines.choice("action", _ACTIONS[: _WAIT + (not self._is_stamped)])
-            rows = np.flatnonzero(actions < len(_OPERATIONS))
+            operations = _OPERATIONS[actions]
+            rows = np.flatnonzero(operations >= 0)
             device, labels = _files(lines, numbers)
             columns: dict[str, Any] = lines.extents("offset", "length") | {"device": device}
-            lines.refuse((columns["length"] == 0) & (actions < _WITHOUT_DATA), "it moves no byte")
+            _text.refuse_lengths(operations, columns["length"], lines.refuse)
             if self._is_stamped:
                 stamps = lines.scaled("time", units.MICROSECONDS)
                 before = np.append(last, stamps[:-1])
@@ -78,7 +78,7 @@ class IOLog(WritableFormat):
                 columns["arrival"] = np.maximum.accumulate(np.maximum(waits * units.MILLISECONDS, now))
                 now = int(columns["arrival"][-1])
             columns = {name: values[rows] for name, values in columns.items()}
-            yield make_batch(columns | {"operation": _OPERATIONS[actions[rows]]}, first, labels.take(pa.array(rows)))
+            yield make_batch(columns | {"operation": operations[rows]}, first, labels.take(pa.array(rows)))
             first += len(rows)
 
     def _lines(self, path: Path) -> Iterator[_text.Lines]:

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
-from flashsim.core.request import OPERATIONS, Integers
+from flashsim.core.request import FLUSH, OPERATIONS, Integers
 from flashsim.core.units import NEVER
+from flashsim.storage.packed_files import open_bytes
 from traces.file.schema import Batches, column
 from traces.format import _records
 
@@ -39,7 +40,7 @@ Bytes = _records.Bytes
 
 def head(path: Path, most: int = _HEAD_LINES) -> list[bytes]:
     """The first lines of a file, without what ends them, as far as they are in its first 64 KiB; none of a file that is no text."""
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         begin = file.read(_HEAD)
     lines = begin.splitlines()
     if len(lines) > 1 and len(begin) == _HEAD:
@@ -59,7 +60,7 @@ def chunks(path: Path) -> Iterator[tuple[int, int, bytes]]:
     What comes after the last line end, if anything, comes alone.
     """
     line, at, rest = 1, 0, b""
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         while block := file.read(_CHUNK):
             cut = block.rfind(b"\n") + 1
             if not cut and len(rest) > _CHUNK:
@@ -203,6 +204,12 @@ def read_words(path: Path, columns: Types) -> Iterator[Lines]:
     """Lines with fields between blanks."""
     for first, _, data in chunks(path):
         yield parse(path, first, single_blanks(data), columns, " ")
+
+
+def refuse_lengths(operation: Integers, length: Integers, refuse: Callable[[Bools, str], None], name: str = "") -> None:
+    """The one rule of lengths: requests move bytes, and flushes have none; an operation below 0 is no request."""
+    refuse((length == 0) & (operation != FLUSH) & (operation >= 0), f"{name}it moves no byte")
+    refuse((length != 0) & (operation == FLUSH), f"{name}a flush has no length")
 
 
 def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str) -> None:

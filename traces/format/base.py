@@ -6,7 +6,7 @@ A member follows `Format`, and one that can be written `WritableFormat`; batches
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeGuard
@@ -15,9 +15,10 @@ import numpy as np
 
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
 from flashsim.core.members import Family, optional
-from flashsim.core.request import FLUSH, OPERATIONS
+from flashsim.core.request import OPERATIONS
+from flashsim.storage.packed_files import unpack_first
 from traces.file.schema import Batches, column
-from traces.format._records import archive
+from traces.format._text import Bools, refuse_lengths
 
 
 class Example(NamedTuple):
@@ -178,9 +179,8 @@ def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:
 
 def unknown_file(path: Path, names: Collection[str]) -> DamagedFileError:
     """A file that no format of these names fits."""
-    packed = archive(path)
     known = f"known are {', '.join(names)}; which column of a table is what, --format csv --columns says"
-    what = f"{packed} packed it; unpack it first" if packed else "it is empty" if not path.stat().st_size else known
+    what = unpack_first(path) or ("it is empty" if not path.stat().st_size else known)
     return DamagedFileError(f"trace: {path} has no format that can be told: {what}")
 
 
@@ -208,6 +208,11 @@ def basis(path: str | Path, name: str) -> str:
     return member.basis(Path(path)) or member.BASIS
 
 
+def _refuse(path: str | Path, first: int, bad: Bools, why: str) -> None:
+    if bad.any():
+        raise DamagedFileError(f"trace: {path}, request {first + int(np.argmax(bad))}: {why}")
+
+
 def read_trace(path: str | Path, name: str | None = None) -> Batches:
     """The requests of a trace file, of a format that is recognised or named.
 
@@ -222,9 +227,7 @@ def read_trace(path: str | Path, name: str | None = None) -> Batches:
         raise MissingFileError(f"trace: no file at {path}")
     try:
         for batch in member.read(Path(path)):
-            empty = (column(batch, "length") == 0) & (column(batch, "operation") != FLUSH)
-            if empty.any():
-                raise DamagedFileError(f"trace: {path}, request {requests + int(np.argmax(empty))}: it moves no byte")
+            refuse_lengths(column(batch, "operation"), column(batch, "length"), partial(_refuse, path, requests))
             yield batch
             requests += batch.num_rows
         if not requests:

@@ -237,9 +237,7 @@ def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
                 row[_SECTOR], row[_SECTORS] = sector, sectors
         elif text[place] != _BRACKET:  # otherwise the completion of a flush
             return _NO_EVENT, False
-    if row[_OPERATION] == FLUSH:
-        row[_SECTOR] = row[_SECTORS] = 0
-    elif row[_SECTORS] == 0:
+    if row[_SECTORS] == 0:
         row[_OPERATION] = FLUSH if row[_FLAGS] & FLUSH_BEFORE else NO_REQUEST
     return _WHOLE, True
 

@@ -29,6 +29,7 @@ import numpy as np
 from flashsim.core import errors, units
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers
+from flashsim.storage.packed_files import open_bytes
 from traces.file.schema import Batches
 from traces.format import _block_events, _records
 from traces.format._block_events import COMPLETED, FLUSH_BEFORE, ISSUED, NO_REQUEST, QUEUED, REQUEUED, Events
@@ -82,7 +83,7 @@ EXAMPLE = Example(
 def recognise(path: Path) -> bool:
     """The first record's magic number, in either byte order; of an empty file, that of another processor's."""
     for each in [path] if path.stat().st_size else _processors(path)[:1]:
-        with _records.open_bytes(each) as file:
+        with open_bytes(each) as file:
             return _order(file.read(4)) is not None
     return False
 
@@ -129,7 +130,7 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
 
 def _events(path: Path) -> Iterator[Events]:
     """The events Q, D and C of a file."""
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         begin = file.read(4)
         order = _order(begin)
         if order is None:

@@ -5,7 +5,7 @@ A name may end in its unit: ``time_us``, ``offset (bytes)``, ``size_kib``.  What
 unit, or, of the operation, the words for reads and writes.  In a file without a header columns are called by their numbers, from 1.
 
 Commas, semicolons, tabs, bars or any number of blanks divide fields, which may stand in quotes.  Times may be dates of ISO 8601.  A column
-``op_count`` says how often its line counts.  A line with neither offset, length nor operation is no request.
+``op_count`` or ``repeat`` says how often its line counts.  A line with neither offset, length nor operation is no request.
 """
 
 import re
@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
-from flashsim.core.units import MICROSECONDS, MILLISECONDS, SECONDS, parse_size
+from flashsim.core.units import parse_size
 from traces.file.schema import Batches
 from traces.format import _text
-from traces.format._columns import Column, Reader
+from traces.format._columns import NAMES, SIZES, TIMES, Column, Reader, guess
 from traces.format.base import Example, Format
 from traces.references.base import expanded
 
@@ -35,23 +35,6 @@ EXAMPLE = Example(
     [(READ, 4096, 4096, 12000), (WRITE, 8192, 512, 15500)],
 )
 
-_TIMES = {"s": SECONDS, "sec": SECONDS, "seconds": SECONDS, "ms": MILLISECONDS, "us": MICROSECONDS, "100ns": 100, "ns": 1}
-_SIZES = {"b": 1, "bytes": 1, "byte": 1, "sectors": SECTOR, "sector": SECTOR, "kib": 1 << 10, "mib": 1 << 20, "kb": 1000, "mb": 10**6}
-#: Names of columns, plain ones, by what they hold.
-_NAMES = {
-    "time": "time timestamp ts arrival arrival_time issue_time submit_time",
-    "completed": "completed completion completion_time complete_time end_time",
-    "latency": "latency response response_time responsetime service_time rt lat",
-    "offset": "offset off address addr pos position byte_offset lba lbn sector start_sector sector_number",
-    "length": "length len size bytes nbytes request_size io_size sectors nsectors sector_count",
-    "operation": "operation op opcode type rw io_type iotype action request_type",
-    "device": "device dev disk disk_number disknumber device_id volume volume_id volumeid lun asu",
-    "label": "label host hostname file filename path",
-    "repeat": "op_count",
-}
-_ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
-#: Plain names that say their unit.
-_IN_SECTORS = frozenset(["lba", "lbn", "sector", "start_sector", "sector_number", "sectors", "nsectors", "sector_count"])
 _WORDS = dict.fromkeys(("r", "read", "rs", "ra", "rd"), READ) | dict.fromkeys(("w", "write", "ws", "wr"), WRITE)
 _WORDS |= dict.fromkeys(("d", "discard", "trim", "unmap"), TRIM) | dict.fromkeys(("f", "flush", "sync", "fsync"), FLUSH)
 _DELIMITERS = ",;\t|"
@@ -68,7 +51,7 @@ def recognise(path: Path) -> bool:
     if len(lines) < 2:
         return False
     layout = Layout.of(lines[0])
-    fits = {"offset", "length"} <= {_guess(name)[0] for name in layout.names}
+    fits = {"offset", "length"} <= {guess(name)[0] for name in layout.names}
     return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
 
 
@@ -78,8 +61,8 @@ def configured(options: str) -> Format:
     for option in options.split(","):
         role, equals, column = option.strip().partition("=")
         name, colon, unit = column.rpartition(":")
-        if not equals or role not in _NAMES or not column:
-            raise InvalidParameterError("columns", repr(option[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(_NAMES)}")
+        if not equals or role not in NAMES or not column:
+            raise InvalidParameterError("columns", repr(option[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(NAMES)}")
         if role in columns:
             raise InvalidParameterError("columns", repr(options[:60]), f"{role} is named twice")
         columns[role] = _with_unit(role, name if colon else column, unit if colon else "")
@@ -99,14 +82,14 @@ def _with_unit(role: str, name: str, unit: str) -> Column:
         return Column(name, role)
     if role in ("time", "completed") and unit == "iso":
         return Column(name, role, iso=True)
-    known = _TIMES if role in ("time", "completed", "latency") else _SIZES
+    known = TIMES if role in ("time", "completed", "latency") else SIZES
     scale = known.get(unit.lower(), 0)
-    if not scale and known is _SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit):
+    if not scale and known is SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit):
         scale = parse_size(unit, f"unit of {role}")
     if not scale:
-        more = ", 4KiB" if known is _SIZES else "" if role == "latency" else ", iso"
+        more = ", 4KiB" if known is SIZES else "" if role == "latency" else ", iso"
         raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
-    return Column(name, role, scale, decimals=known is _TIMES or scale > SECTOR)  # sizes in larger units than a sector may have fractions
+    return Column(name, role, scale, decimals=known is TIMES or scale > SECTOR)  # sizes in larger units than a sector may have fractions
 
 
 @dataclass(frozen=True)
@@ -152,16 +135,6 @@ def repeats(lines: _text.Lines, column: str) -> Iterator[Integers]:
     counts = lines.numbers(column)
     lines.refuse(~((counts >= 1) & (counts <= _MOST_REPEATS)), f"{column} must be in [1, {_MOST_REPEATS}]")
     yield from (rows for _, rows in expanded(np.zeros(len(counts), np.int64), counts))
-
-
-def _guess(name: str) -> tuple[str, str]:
-    """The role of a column of that name, and its unit; empty where the name does not say."""
-    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-    if plain in _ROLES:
-        return _ROLES[plain], "sectors" if plain in _IN_SECTORS else "bytes" if _ROLES[plain] in ("offset", "length") else ""
-    begin, _, unit = plain.rpartition("_")
-    role = _ROLES.get(begin, "")
-    return (role, unit) if unit in (_SIZES if role in ("offset", "length") else _TIMES) else ("", "")
 
 
 class _NamedColumns(Format):
@@ -210,8 +183,8 @@ class _NamedColumns(Format):
             if column.name not in names:
                 raise InvalidParameterError("columns", f"{role}={column.name[:60]}", f"{path} has {', '.join(names)[:200]}")
         columns, columns_in_use = dict(self._roles_by_option), {column.name for column in self._roles_by_option.values()}
-        for role in _NAMES.keys() - columns.keys():
-            guesses = [(name, unit) for name in names if name not in columns_in_use for of, unit in [_guess(name)] if of == role]
+        for role in NAMES.keys() - columns.keys():
+            guesses = [(name, unit) for name in names if name not in columns_in_use for of, unit in [guess(name)] if of == role]
             if len(guesses) > 1:
                 choice = " or ".join(name for name, _ in guesses)
                 raise DamagedFileError(f"trace: {path}, line 1: {choice} could be the {role}; name one with --columns {role}=NAME:UNIT")
@@ -220,7 +193,7 @@ class _NamedColumns(Format):
                     unit = "iso"
                 if not unit and role in ("time", "completed", "latency"):
                     raise DamagedFileError(f"trace: {path}, line 1: {name} has no unit; name one with --columns {role}={name}:ms")
-                columns[role] = _with_unit(role, name, unit)
+                columns[role] = _with_unit(role, name, unit or "bytes" * (role in ("offset", "length")))
         for role in ("offset", "length"):
             if role not in columns:
                 raise DamagedFileError(f"trace: {path}, line 1: no column is the {role}; name one with --columns {role}=NAME:UNIT")

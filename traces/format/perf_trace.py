@@ -4,10 +4,10 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from flashsim.core.request import FLUSH, READ, WRITE
+from flashsim.storage.packed_files import open_bytes
 from traces.calls.host import HostSettings
 from traces.calls.perf import LINE, recording_of
 from traces.calls.schema import Recording
-from traces.format._records import open_bytes
 from traces.format._text import looks_like
 from traces.format.base import Example
 from traces.format.calls import Host

@@ -22,13 +22,14 @@ import pyarrow as pa
 
 from flashsim.core import errors, units
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE
+from flashsim.storage.packed_files import open_bytes
 from traces.file.schema import Batches, make_batch
 from traces.format import _records
 from traces.format.base import Example
 
 TITLE = "VMware vscsi trace (binary), version 1 or 2"
 BASIS = "the version in its first records; times in us, places in sectors of 512 B"
-LEAVES_OUT = "sequence numbers, segments, commands other than reads, writes, unmaps and flushes"
+LEAVES_OUT = "sequence numbers, segments, what a flush is of, commands other than reads, writes, unmaps and flushes"
 
 _SIZES = [("sequence", "<u4"), ("length", "<u4"), ("segments", "<u4")]
 _COMMAND = [("command", "<u2"), ("version", "<u2")]
@@ -57,7 +58,7 @@ def recognise(path: Path) -> bool:
 
 def _version(path: Path) -> int:
     """The version of a file, by its first records; 0 of another file."""
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         begin = file.read(_JUDGED * _RECORDS[2].itemsize)
     for version, kind in _RECORDS.items():
         records = np.frombuffer(begin, kind, min(_JUDGED, len(begin) // kind.itemsize))

@@ -1,4 +1,4 @@
-"""Tables of references: the column page, id, key or object, and where there is one, operation or write, and op_count.
+"""Tables of references: the column page, id, key or object, and where there is one, operation or write, and op_count or repeat.
 
 Tables are divided as `traces.format.csv` says; op_count, as CacheLib's traces have it, says how often a line's reference is made.  Ids
 are whole numbers of 64 bits, or words, which are hashed (`traces.page_format.base.Parser`).  A reference writes where its operation is a
@@ -15,6 +15,7 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
+from traces.format._columns import guess
 from traces.page_format.base import PageExample, PageTraceFormat, Parser
 
 TITLE = "CSV with a column page, id, key or object"
@@ -27,8 +28,6 @@ _IDS = ("page", "page_id", "id", "key", "object", "object_id", "obj_id")
 _OPERATIONS = ("write", "is_write", "operation", "op", "rw", "type")
 _READS = "r read get gets get_lease scan select 0 false no"
 _WRITES = "w write set set_lease put add replace cas append prepend incr decr update insert upsert delete rmw 1 true yes"
-#: A column that says how often a line's reference is made.
-_REPEATS = "op_count"
 _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), True)
 
 
@@ -72,18 +71,18 @@ class _PageColumns(PageTraceFormat):
         """Ids, and which references write if a column says so."""
         parser = None
         for layout, number, body in requests.bodies(path):
-            names = layout.names
+            names, repeats = layout.names, [name for name in layout.names if guess(name)[0] == "repeat"][:1]
             ids, operations = self._columns(names)
             if parser is None:
                 if ids not in names or operations not in {*names, None}:
                     why = "no column is page, id, key or object" if ids is None else f"no column is {operations if ids in names else ids}"
                     raise DamagedFileError(f"trace: {path}, line 1: {why}; name one with --columns page=NAME,write=NAME")
-                parser = Parser(path, ids, names, layout.delimiter, quotes=True, numbers=[_REPEATS])
+                parser = Parser(path, ids, names, layout.delimiter, quotes=True, numbers=repeats)
             if body:
                 lines = parser.lines(number, body)
                 lines.refuse(parser.blank(lines), f"{ids} is empty")
                 pages, writes = parser.ids(lines), None if operations is None else self._writes(lines, operations)
-                for rows in requests.repeats(lines, _REPEATS) if _REPEATS in names else [slice(None)]:
+                for rows in requests.repeats(lines, repeats[0]) if repeats else [slice(None)]:
                     yield References(pages[rows], None if writes is None else writes[rows])
 
     def _writes(self, lines: _text.Lines, column: str) -> _text.Bools:

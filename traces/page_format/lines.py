@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from flashsim.core.transactions import ReferenceBatches, References
-from traces.format import _records, _text
+from flashsim.storage.packed_files import open_bytes
+from traces.format import _text
 from traces.page_format.base import PageExample, Parser
 
 TITLE = "an id a line (LIRS)"
@@ -23,7 +24,7 @@ def recognise(path: Path) -> bool:
     """Every one of the first lines is one word, or means nothing."""
     if lines := _text.head(path):
         return all(re.fullmatch(rb"\*.*|[^\s,;|\x00-\x1f]{0,1000}", line) for line in lines)
-    with _records.open_bytes(path) as file:
+    with open_bytes(path) as file:
         return not file.read(1)
 
 

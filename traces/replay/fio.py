@@ -145,13 +145,16 @@ def _run(place: Path, options: list[str]) -> dict[str, Any]:
 
 
 def _logged(path: Path) -> Iterator[tuple[pa.RecordBatch, Integers, Integers]]:
-    """The requests of a latency log, when each completed, and its latency, ns."""
+    """The requests of a latency log, when each completed, and its latency, ns.
+
+    It is mapped: Arrow's readers go on for a moment after they are closed, and would read from the file that has their descriptor then.
+    """
     options = {
         "read_options": pyarrow.csv.ReadOptions(column_names=[*_LOG, "priority"], block_size=_BLOCK),
         "convert_options": pyarrow.csv.ConvertOptions(column_types=_LOG, include_columns=list(_LOG)),
     }
     try:
-        with pyarrow.csv.open_csv(path, **options) as lines:
+        with pa.memory_map(str(path)) as file, pyarrow.csv.open_csv(file, **options) as lines:
             for part in lines:
                 columns = {name: column(part, name) for name in _LOG}
                 at, latency = columns.pop("at") * MILLISECONDS, columns.pop("latency")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from flashsim.core.errors import CapacityError, InvalidParameterError, SchemaError, UnknownNameError
 from flashsim.core.processes import free_memory
-from flashsim.core.request import FLUSH, OPERATIONS
+from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.source_files import is_trustworthy, make_private
 from flashsim.core.units import format_size
@@ -29,6 +29,7 @@ from flashsim.studies.runs import kept
 from traces.file.excerpt import Excerpt, excerpt
 from traces.file.recording import ParquetWriter
 from traces.file.schema import SCHEMA, default, make_batch, schema_with
+from traces.format._text import refuse_lengths
 from traces.format.base import recognise
 from traces.workload.base import Pattern
 
@@ -78,8 +79,7 @@ def as_trace(frame: pd.DataFrame) -> pa.Table:
     columns: dict[str, Any] = {"operation": _operations(frame["operation"])}
     for name in frame.columns.difference(["operation", "label", "id"]):
         columns[str(name)] = _numbers(frame[name], str(name))
-    if ((np.asarray(columns["length"]) == 0) & (np.asarray(columns["operation"]) != FLUSH)).any():
-        raise SchemaError("trace: length: 0 of a request that is no flush; it moves no byte")
+    refuse_lengths(np.asarray(columns["operation"]), np.asarray(columns["length"]), _refuse, "length: ")
     if "id" in frame and "dependency" in frame:
         number = pd.Index(frame["id"])
         if number.has_duplicates:
@@ -88,6 +88,11 @@ def as_trace(frame: pd.DataFrame) -> pa.Table:
         columns["dependency"] = number.get_indexer(dependency)
         columns["think"] = np.where((dependency >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
     return pa.Table.from_batches([make_batch(columns)], schema_with({}))
+
+
+def _refuse(bad: Any, why: str) -> None:
+    if bad.any():
+        raise SchemaError(f"trace: row {int(np.argmax(bad))}: {why}")
 
 
 def _operations(values: pd.Series[Any]) -> Any:

@@ -30,6 +30,7 @@ from flashsim.core.units import format_size
 from flashsim.storage.attributes import Attribute, attribute
 from flashsim.storage.columns import column_of, is_flat, plain_array
 from flashsim.storage.keys import encode_keys
+from flashsim.storage.packed_files import ENDINGS, unpack_first
 from flashsim.storage.record import Bytes, encode_records, record_sizes
 from flashsim.storage.relation import Records, Relation
 from flashsim.storage.source._fields import type_name, typed_fields
@@ -200,13 +201,15 @@ def _members() -> dict[str, SourceReader]:
 def split_file(text: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None:
     """Path and table of ``FILE.sqlite:TABLE`` (the table is empty without a colon); None if the file ends in none of the suffixes.
 
+    What packs a file may follow its suffix.
+
     Examples
     --------
     >>> split_file("a.sqlite:Album", (".sqlite", ".db")), split_file("a.csv", (".db",))
     (('a.sqlite', 'Album'), None)
     """
-    endings = "|".join(map(re.escape, suffixes))
-    match = re.fullmatch(rf"(.+?(?:{endings}))(?::(.*))?", text, re.IGNORECASE | re.DOTALL) if suffixes else None
+    endings, packed = ("|".join(map(re.escape, each)) for each in (suffixes, ENDINGS))
+    match = re.fullmatch(rf"(.+?(?:{endings})(?:{packed})?)(?::(.*))?", text, re.IGNORECASE | re.DOTALL) if suffixes else None
     return (match[1], match[2] or "") if match else None
 
 
@@ -299,4 +302,4 @@ def reading(path: Path) -> Iterator[None]:
         raise MissingFileError(f"{path}: it may not be read") from None
     except (pa.ArrowException, OSError, ValueError) as problem:
         reason = str(problem).strip().splitlines() or [type(problem).__name__]
-        raise DamagedFileError(f"{path}: it cannot be read: {reason[0]}") from None
+        raise DamagedFileError(f"{path}: {unpack_first(path) or f'it cannot be read: {reason[0]}'}") from None

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import DamagedFileError, FlashsimError, SchemaError, UnknownNameError
 from flashsim.storage.columns import mixed_array
+from flashsim.storage.packed_files import unpack_first
 from flashsim.storage.page.sqlite import LARGEST_PAGE, SMALLEST_PAGE
 from flashsim.storage.source.base import TableRecords, reading, split_file
 
@@ -86,7 +87,7 @@ def _check_header(path: Path, file: Path) -> None:
     """Refuse a file, which messages call `path`, by its header: SQLite checks less of it, and reads a shorter file up to its end."""
     head, length = np.fromfile(file, np.uint8, _HEADER).tobytes(), file.stat().st_size
     if len(head) < _HEADER or not head.startswith(_MAGIC):
-        raise DamagedFileError(f"{path}: it is no SQLite database, or an encrypted one")
+        raise DamagedFileError(f"{path}: {unpack_first(path) or 'it is no SQLite database, or an encrypted one'}")
     (written,) = struct.unpack_from(">H", head, 16)
     size = LARGEST_PAGE if written == 1 else written
     if size & (size - 1) or not SMALLEST_PAGE <= size <= LARGEST_PAGE:

@@ -35,6 +35,8 @@ _HELD_BACK = ["rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_rang
 _HELD_BACK += ["percentage_random", "zonemode"]
 #: What copies' percentiles may differ by, to be one figure.
 _LIKE = 1.1
+#: Share of the longest time that the threads of a group may run shorter on average, beside `_SHORTEST`.
+_APART = 0.05
 #: Half of a log that says how long requests take together, ms; its times are whole ms.
 _SHORTEST = 50
 
@@ -267,6 +269,17 @@ class _Job:
         return depth if not levels or levels.get(level, 0) >= 50 else int(levels.get("1", 0) >= 50)
 
     @property
+    def is_direct(self) -> bool:
+        """True if it went past the page cache: ``buffered`` is the opposite of ``direct``, and of both the last one counts."""
+        given = [(name == "direct") == (str(value) != "0") for name, value in self.options.items() if name in ("direct", "buffered")]
+        return given[-1:] == [True]
+
+    @property
+    def runtime(self) -> int:
+        """How long its requests took together, ms; 0 where it does not say."""
+        return int(self.shown.get("runtime", 0))
+
+    @property
     def size(self) -> int:
         return round(self.shown["io_bytes"] / self.shown["total_ios"] / SECTOR) * SECTOR
 
@@ -280,14 +293,18 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
     try:
         names = [(result.get("groupid", number), result.get("jobname", number)) for number, result in enumerate(results, start=1)]
         for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
-            options = {**document.get("global options", {}), **result.get("job options", {})}
+            own = result.get("job options", {})
+            options = {key: value for key, value in document.get("global options", {}).items() if key not in own} | own
             count = max(1, int(options.get("numjobs", 1)) // names.count(name))  # one entry for all copies, or for each
             groups.setdefault(name[0], []).append(_Job(number, result, options, range(threads, threads + count)))
             threads += count
+        in_turn = sum(max(job.runtime for job in jobs) for jobs in groups.values())
+        overlap = in_turn > MILLISECONDS_A_SECOND * results[0].get("elapsed", in_turn) if results else False
         for jobs in groups.values():
-            why = next(filter(None, (job.why_not() for job in jobs)), "")
+            why = next(filter(None, (job.why_not() for job in jobs)), "") or _why_apart(jobs)
+            why = "groups of jobs ran at the same time (new_group)" if overlap else why
             active = [] if why else [job for job in jobs if job.shown["total_ios"]]
-            if len({(job.kind, job.size, job.depth, job.rate) for job in active}) > 1:
+            if len({(job.kind, job.size, job.depth, job.rate, job.is_direct) for job in active}) > 1:
                 why = "jobs of other loads ran at the same time"
             if why:
                 which = f"job {', '.join(str(job.number) for job in jobs)}"
@@ -301,13 +318,23 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
     return figures
 
 
+def _why_apart(jobs: Sequence[_Job]) -> str:
+    """Why a group's threads did not run at the same time, all from begin to end; nothing if they did."""
+    threads, longest = sum(len(job.threads) for job in jobs), max(job.runtime for job in jobs)
+    begins = {(str(job.options.get("startdelay", "0")), job.options.get("wait_for")) for job in jobs}
+    if threads > 1 and (len(begins) > 1 or "-" in next(iter(begins))[0]):
+        return "its jobs began one after the other (startdelay, wait_for)"
+    together = sum(job.result.get("job_runtime", job.runtime * len(job.threads)) for job in jobs) / threads
+    return "its jobs ran for different times, or it has more of them" if abs(together - longest) > _APART * longest + _SHORTEST else ""
+
+
 def _of_group(jobs: Sequence[_Job], path: Path, state: str) -> Iterator[DriveFigure]:
     first, copies, shown = jobs[0], sum(len(job.threads) for job in jobs), [job.shown for job in jobs]
     values: dict[str, Any] = {"operation": _OPERATIONS[first.operation], "size": first.size, "random": first.kind and first.kind[1]}
     values |= {"rate": first.rate * copies, "depth": max(1, first.depth) * copies}
     values |= {"state": state if first.operation == "write" else "sequential"}
     load = _checked(values, f"{path.name}, job {first.number}")
-    note = "" if str(first.options.get("direct", "0")) == "1" else "through the page cache: fio had no direct=1"
+    note = "" if first.is_direct else "through the page cache: fio had no direct=1"
     average = _number(first.options.get("log_avg_msec", 0), f"job {first.number}: log_avg_msec")
     latencies = None if average else _logged(jobs, "clat", path) or _logged(jobs, "lat", path)
     if latencies is not None:
@@ -348,9 +375,10 @@ def _lasting(logs: Sequence[Any] | None, size: int, average: float) -> float:
 def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
     """Rows of the logs of all threads, where they lie beside the JSON: time (ms), latency (ns) or KiB a second, and direction."""
     logs, option = list[Any](), f"write_{kind.removeprefix('c')}_log"
-    named = [job for job in jobs if job.options.get(option)]
-    places = [(job, path.parent / f"{Path(job.options[option]).name}_{kind}.{thread}.log") for job in named for thread in job.threads]
-    if len(named) < len(jobs) or not any(place.is_file() for _, place in places):
+    is_named = all(job.options.get(option) for job in jobs)  # fio's JSON does not tell of an option that has no value
+    names = [(job, Path(str(job.options.get(option) or job.result.get("jobname"))).name) for job in jobs]
+    places = [(job, path.parent / f"{name}_{kind}.{thread}.log") for job, name in names for thread in job.threads]
+    if not (any if is_named else all)(place.is_file() for _, place in places):
         return None
     for job, log in places:
         try:
@@ -359,6 +387,10 @@ def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
         except (ValueError, OSError) as problem:
             raise DamagedFileError(f"figures: {log} is no log of fio: {str(problem).splitlines()[0]}") from None
         if (rows[:, 2] != _OPERATIONS[job.operation]).any():
+            if not is_named:
+                return None
             raise DamagedFileError(f"figures: {log} is not of {job.operation}s alone, but job {job.number} of {path.name} is")
         logs.append(rows)
-    return logs if min(map(len, logs)) >= 4 else None
+    requests, means = sum(job.shown["total_ios"] for job in jobs), any(job.options.get("log_avg_msec") for job in jobs)
+    is_of_it = is_named or (sum(map(len, logs)) < requests if means else sum(map(len, logs)) == requests)  # and not of another run
+    return logs if is_of_it and min(map(len, logs)) >= 4 else None

@@ -1,5 +1,6 @@
 """Replay a trace on a simulated device, window by window, so that memory does not grow with the trace."""
 
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
@@ -84,6 +85,8 @@ def replay(
     run.finish()
     if observation:
         observation.finish()
+    if run.widened:
+        warnings.warn(f"trace: {run.widened:,} requests were widened to whole sectors of {SECTOR} B", FlashsimWarning, stacklevel=2)
     return run.wraps
 
 
@@ -92,7 +95,7 @@ class _Replay:
 
     def __init__(self, device: Device, settings: ReplaySettings, observe: Observer, observation: Observation | None) -> None:
         self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
-        self.wraps = self.completions = 0
+        self.wraps = self.widened = self.completions = 0
         self._origin: int | None = None
         self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
         self._sent_count = self._seen_count = 0
@@ -168,6 +171,10 @@ class _Replay:
         for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag"):
             requests[name] = column(batch, name)
         requests["dependency"] = -1
+        begin = requests["offset"] // SECTOR * SECTOR
+        length = -(-(requests["offset"] + requests["length"]) // SECTOR) * SECTOR - begin
+        self.widened += int(((length != requests["length"]) & (requests["operation"] != FLUSH)).sum())
+        requests["offset"], requests["length"] = begin, np.where(requests["operation"] == FLUSH, 0, length)
         end = self.device.capacity // SECTOR * SECTOR
         outside = (requests["offset"] + requests["length"] > end) & (requests["operation"] != FLUSH)
         if outside.any():

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import FlashsimWarning, InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, SECTOR, WRITE, Integers, make_requests
+from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Integers, make_requests
 from flashsim.core.units import MIB
 from flashsim.device.block_layer import split
 from flashsim.device.device import Device
@@ -100,7 +100,7 @@ def survey(source: Source, limit: int | None = None) -> Survey:
         requests += batch.num_rows
         for number in np.unique(device).tolist():
             mine = device == number
-            reaches[number] = max(reaches.get(number, 0), int((offset + length)[mine].max()))
+            reaches[number] = max(reaches.get(number, 0), int(np.where(operation == FLUSH, 0, offset + length)[mine].max()))
             labels.setdefault(number, str(batch.column("label")[int(np.argmax(mine))].as_py() or ""))
         timed &= batch.column("arrival").null_count == 0
         clock.add(batch.column("arrival").drop_null().to_numpy())

@@ -13,9 +13,9 @@ import pytest
 
 from algorithms.files import parallel_scan
 from algorithms.joins.base import JoinParameters, plan
-from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.outstanding import OutstandingLevel
-from flashsim.core.request import READ, WRITE, Completions, make_requests
+from flashsim.core.request import FLUSH, READ, WRITE, Completions, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.execution import cpu
@@ -34,6 +34,7 @@ from tests.flashsim.operations.trace_events import check, load
 from traces.file.recording import ParquetRecorder
 from traces.file.schema import make_batch
 from traces.format.base import load_writable, read_trace
+from traces.summary.information import describe
 
 #: Ten requests, a millisecond apart.
 MQSIM = "".join(f"{number * 1_000_000} 0 {number * 64 % 256} 8 {number % 2}\n" for number in range(10))
@@ -241,6 +242,17 @@ def test_what_lies_beyond_the_device_is_refused_or_wrapped(tmp_path: Path) -> No
         replay(path, device, ReplaySettings("asap"), survey(path), report.add)
     assert replay(path, device, ReplaySettings("asap", scale_offsets=True), survey(path), report.add) == 1
     assert report.as_dict(device.statistics())["requests"] == 2
+
+
+def test_what_is_no_whole_sectors_is_widened_with_a_word_and_a_flush_lies_nowhere(tmp_path: Path) -> None:
+    """What `trace info` accepts is replayed: 100 bytes that reach over two sectors move both."""
+    device = Device.open("ocz-core-60gb")
+    rows = {"operation": [WRITE, READ, WRITE, FLUSH], "offset": [500, 1024, 1000, 2 * device.capacity], "length": [100, 512, 1, 0]}
+    path, seen = _written(tmp_path / "odd", **rows), list[Completions]()
+    describe(path)
+    with pytest.warns(FlashsimWarning, match="trace: 2 requests were widened to whole sectors of 512 B"):
+        replay(path, device, ReplaySettings("asap"), survey(path), lambda batch, done: seen.append(done.copy()))
+    assert sum(len(each) for each in seen) == 4 and device.statistics()["host_write_bytes"] == 1024 + 512
 
 
 def test_what_is_read_in_many_places_is_loaded_in_larger_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,11 +69,13 @@ def test_refusals_name_arguments(frame: pd.DataFrame, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flush", ["flush", 3])
-def test_requests_of_no_byte_are_refused_unless_they_flush(flush: str | int) -> None:
+def test_requests_of_no_byte_are_refused_and_flushes_of_some(flush: str | int) -> None:
     """By every function that takes a frame."""
     columns = {"offset": [0, 0], "length": [4096, 0]}
     reads = pd.DataFrame({"operation": ["read", "read"] if flush == "flush" else [0, 0], **columns})
     for take in (fs.trace, lambda frame: fs.replay(frame, "intel-x25e-64gb")):
-        with pytest.raises(SchemaError, match="trace: length: 0 of a request that is no flush"):
+        with pytest.raises(SchemaError, match="trace: row 1: length: it moves no byte"):
             take(reads)
+        with pytest.raises(SchemaError, match="trace: row 0: length: a flush has no length"):
+            take(reads.assign(operation=flush))
     assert len(fs.trace(reads.assign(operation=["read", flush] if flush == "flush" else [0, flush])).summary()) == 2

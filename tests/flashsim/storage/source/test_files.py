@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import gzip
+import lzma
 import random
 import re
 import sqlite3
@@ -17,12 +19,22 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, SchemaError, UnknownNameError
+from flashsim.core.errors import (
+    CapacityError,
+    DamagedFileError,
+    FlashsimError,
+    InvalidParameterError,
+    MissingFileError,
+    SchemaError,
+    UnknownNameError,
+)
+from flashsim.storage import packed_files
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TextRecords
 from flashsim.storage.texts import readable
+from flashsim.testing.contracts.format import PACKERS
 from flashsim.testing.tables import tables
 from tests.tiers import examples
 
@@ -99,6 +111,32 @@ def test_lines_in_quotes_and_large_files(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("k,text\n" + "".join(f'{row},"{"line" * 30}\n{row}"\n' for row in range(20_000)))
     source = open_source(str(tmp_path / "x.csv"))
     assert source.rows == 20_000 and source.key("text")[-1].as_py() == "line" * 30 + "\n19999"
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_a_packed_csv_is_read_whatever_its_name(ending: str, tmp_path: Path) -> None:
+    """Its name may end in what packed it, or say nothing of that; without an end of the last line, too."""
+    for name, text in ((f"some.csv.{ending}", 'k,"a b"\n3,x\n9007199254740993,\n'), ("some.TSV", "k\ta b\n3\tx\n9007199254740993\t")):
+        (tmp_path / name).write_bytes(PACKERS[ending](text.encode()))
+        source = open_source(str(tmp_path / name))
+        assert source.name == "some" and isinstance(source, TextRecords) and source.spelled("k").to_pylist() == ["3", "9007199254740993"]
+        assert source.take(np.arange(2)).to_pylist() == [{"k": 3, "a b": "x"}, {"k": 2**53 + 1, "a b": None}]
+    damaged = tmp_path / f"damaged.csv.{ending}"
+    damaged.write_bytes(PACKERS[ending](b"k\n1\n2\n")[:-5])
+    with pytest.raises(DamagedFileError, match=re.escape(f"{damaged} cannot be unpacked beyond byte")):
+        open_source(str(damaged))
+
+
+def test_what_packed_a_file_is_named_where_it_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = {"a.csv.zip": b"PK\x03\x04", "a.csv": b"Rar!", "a.parquet.gz": gzip.compress(b"PAR1"), "a.db.xz:t": lzma.compress(b"")}
+    for (name, data), program in zip(content.items(), ("zip", "rar", "gzip", "xz"), strict=True):
+        (tmp_path / name.partition(":")[0]).write_bytes(data)
+        with pytest.raises(DamagedFileError, match=f"{program} packed it; unpack it first"):
+            open_source(str(tmp_path / name))
+    (tmp_path / "large.csv").write_bytes(gzip.compress(b"k\n" + b"1\n" * 5000))
+    monkeypatch.setattr(packed_files, "free_memory", lambda: 9999)
+    with pytest.raises(CapacityError, match="unpacked it takes more than the .* of memory that are free"):
+        open_source(str(tmp_path / "large.csv"))
 
 
 def test_what_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:

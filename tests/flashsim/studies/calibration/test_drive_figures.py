@@ -134,6 +134,56 @@ def test_jobs_that_ran_together_count_together_or_not_at_all(tmp_path: Path) -> 
         assert values_of(path)[DriveLoad(READ, depth=1), "iops"] == 3e3
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ({}, {"startdelay": "5"}, "its jobs began one after the other"),
+        ({"startdelay": "1-5"}, {"startdelay": "1-5"}, "its jobs began one after the other"),
+        ({}, {"wait_for": "a"}, "its jobs began one after the other"),
+        ({}, {"runtime": 5000}, "its jobs ran for different times"),
+        ({}, {"job_runtime": 20_000}, "its jobs ran for different times, or it has more of them"),
+        ({}, {"groupid": 1}, "groups of jobs ran at the same time"),
+        ({"direct": "1"}, {}, "jobs of other loads ran at the same time"),
+    ],
+)
+def test_jobs_that_did_not_run_together_are_not_added(first: dict[str, Any], second: dict[str, Any], why: str, tmp_path: Path) -> None:
+    """Two jobs of a group, both of 10 s of the 11 that fio ran; what they have in common is known to run at once."""
+    path, jobs = tmp_path / "fio.json", list[dict[str, Any]]()
+    for iops, more in ((9e3, {}), (7e3, {}), (9e3, first), (7e3, second)):
+        runtime = more.get("runtime", 10_000)
+        jobs.append(job("read", "randread", iops) | {"groupid": 0, "elapsed": 11, "job_runtime": runtime})
+        jobs[-1]["read"]["runtime"] = runtime
+        for key, value in more.items():
+            (jobs[-1] if key in ("groupid", "job_runtime") else jobs[-1]["job options"])[key] = value
+    path.write_text(fio(*jobs[:2]))
+    assert values_of(path)[DriveLoad(READ, depth=16), "iops"] == 16e3
+    path.write_text(fio(*jobs[2:]))
+    with pytest.warns(FlashsimWarning, match=f"is left out: {why}"), pytest.raises(DamagedFileError, match="has no job"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("common", "own", "is_direct"),
+    [
+        ({}, {}, False),
+        ({}, {"direct": "1"}, True),
+        ({}, {"buffered": "0"}, True),
+        ({}, {"direct": "1", "buffered": "1"}, False),
+        ({}, {"buffered": "1", "direct": "1"}, True),
+        ({"direct": "1"}, {"buffered": "1"}, False),
+        ({"direct": "0", "buffered": "1"}, {"direct": "1"}, True),
+    ],
+)
+def test_the_page_cache_is_told_as_fio_goes_through_it(
+    common: dict[str, str], own: dict[str, str], is_direct: bool, tmp_path: Path
+) -> None:
+    """Held against the flags with which fio 3.33 opens its file."""
+    document = json.loads(fio(job("read", "randread", 9e3, **own)))
+    document["global options"] |= common
+    (tmp_path / "fio.json").write_text(json.dumps(document))
+    assert {each.note == "" for each in read(tmp_path / "fio.json")} == {is_direct}
+
+
 def test_total_latencies_stand_in_for_those_of_completion(tmp_path: Path) -> None:
     path, total = tmp_path / "fio.json", job("read", "randread", 50e3)
     total["read"]["lat_ns"] = total["read"].pop("clat_ns")
@@ -179,6 +229,35 @@ def test_figures_of_fio_itself(tmp_path: Path) -> None:
     logged = [np.loadtxt(tmp_path / f"r_clat.{thread}.log", delimiter=",", usecols=1)[64:] for thread in (1, 2, 3)]
     assert figures[READ, "p99"].value == np.percentile(np.concatenate(logged[:2]), 99)
     assert figures[WRITE, "p99"].value == np.percentile(logged[2], 99) and "page cache" in figures[WRITE, "p99"].note
+
+
+JOBS = {
+    "logged": "[bare]\nwrite_lat_log\n[late]\nstonewall\nnumjobs=2\nstartdelay=10ms-20ms\n",
+    "overlapping": "[one]\ntime_based=1\nruntime=1200ms\n[other]\nnew_group\ntime_based=1\nruntime=1200ms\n",
+}
+
+
+@pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
+def test_figures_of_fio_itself_where_options_have_no_value_or_jobs_run_apart(tmp_path: Path) -> None:
+    """The JSON does not tell of an option without a value: a log is named by its job, and a group may run beside another."""
+    for name, jobs in JOBS.items():
+        (tmp_path / f"{name}.fio").write_text("[global]\nfilename=f\nsize=1m\nbs=4k\nrw=randread\nioengine=psync\n" + jobs)
+        subprocess.run(
+            ["fio", f"{name}.fio", "--output-format=json", f"--output={name}.json"], cwd=tmp_path, check=True, capture_output=True
+        )
+    log = np.loadtxt(tmp_path / "bare_clat.1.log", delimiter=",", usecols=1)
+    for rows, latency in ((log, np.percentile(log[len(log) // 2 :], 99)), (log[1:], None)):  # with a row less it is of another run
+        np.savetxt(tmp_path / "bare_clat.1.log", [(1, row, 0) for row in rows], delimiter=",", fmt="%d")
+        (tmp_path / "bare_lat.1.log").unlink(missing_ok=True)
+        with pytest.warns(FlashsimWarning, match="job 2, 3 is left out: its jobs began one after the other"):
+            (found,) = [each.value for each in read(tmp_path / "logged.json") if each.name == "p99"]
+        shown = json.loads((tmp_path / "logged.json").read_text())["jobs"][0]["read"]["clat_ns"]["percentile"]["99.000000"]
+        assert found == (shown if latency is None else latency)
+    with (
+        pytest.warns(FlashsimWarning, match="groups of jobs ran at the same time"),
+        pytest.raises(DamagedFileError, match="has no job of reads"),
+    ):
+        read(tmp_path / "overlapping.json")
 
 
 def test_a_third_of_each_kind_is_kept_back() -> None:
