@@ -36,6 +36,8 @@ SHORT = 96
 #: Of a part in use at least: blocks a plane outside the reserve, spare ones beyond those that its open blocks hold back, and log blocks
 #: or pages of a cached map.
 _BLOCKS, _BEYOND, _GRAINS = 24, 2, 16
+#: Blocks of a collector that cost-benefit, whose ages are coarse where blocks are few, loses at least.
+_COARSE = 0.2
 #: How many times as large an SLC cache of a part in use may be, in blocks, as its share of the whole's.
 _CACHE_GRAIN = 1.03
 #: The share of what is spare by which planes of a part in use may differ in how full they are.
@@ -149,7 +151,7 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
     is free beyond the reserve: of few blocks that is a larger share, and the part holds as much less.  Without this, a part of a drive with
     14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.  Victims that are moved in slices use up the reserve meanwhile,
     half a block on average: then what a victim gains beyond half a block is off, as parts of drives of eight dies confirm that amplify by
-    1.03 to 3.5.  Of 12 blocks a plane, 99th percentiles of reads beside writes would be 4 % too long.  `larger` multiplies its blocks.
+    1.03 to 3.5; of cost-benefit a fifth of a block at least (they amplify by 1.4 to 3.3).  Of 12 blocks a plane, 99th percentiles of reads beside writes would be 4 % too long.  `larger` multiplies its blocks.
     """
     from flashsim.ssd.ftl.base import checked
 
@@ -176,7 +178,7 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
         return part
     collectors = flash.pools if flash.gc_pool == "shared" else 1
     fewer, gain = (part.flash.good_blocks - part.flash.gc_reserve) * collectors, _gain(1 + spare)
-    unused = max(0.0, gain - 0.5) if flash.gc_slicing else gain / 2
+    unused = max(_COARSE * (flash.gc == "cost-benefit"), gain - 0.5) if flash.gc_slicing else gain / 2
     capacity = int(part.capacity * (1 - unused / fewer) / (1 - unused / (whole * collectors))) // flash.unit_size * flash.unit_size
     return replace(part, parameters=replace(part.flash, capacity=capacity))
 
