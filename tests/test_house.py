@@ -151,11 +151,6 @@ def test_every_package_and_module_opens_with_a_sentence() -> None:
         assert re.search(r"[.:]$", said.splitlines()[0]) or "\n\n" not in said, path
 
 
-def test_no_module_outgrows_a_reader() -> None:
-    long = {str(path.relative_to(ROOT)): lines for path in SOURCES if (lines := path.read_text().count("\n")) > 500}
-    assert long == {}
-
-
 def test_every_folder_of_modules_is_a_package() -> None:
     for folder in {path.parent for path in SOURCES}:
         assert (folder / "__init__.py").is_file(), f"{folder} would not be installed"

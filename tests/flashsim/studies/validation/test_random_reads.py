@@ -87,7 +87,7 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run) -> No
         assert result.exit_code == 2 and message in result.stderr and len(result.stderr.strip().splitlines()) == 1, options
 
 
-@pytest.mark.parametrize("depth", [1, *(pytest.param(each, marks=pytest.mark.deep) for each in (4, 16, 64)), 256])
+@pytest.mark.parametrize("depth", [1, *(pytest.param(each, marks=pytest.mark.deep) for each in (4, 16, 64, 256))])
 @pytest.mark.skipif("FLASHSIM_TEST_DATA" not in os.environ, reason="needs measured data")
 def test_reads_of_the_980_pro_are_those_that_were_measured(depth: int) -> None:
     """With SPDK, without a kernel: rates within 5 %, medians 7 %, 99th percentiles 15 %; fitted to these rows."""
