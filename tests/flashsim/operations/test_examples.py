@@ -115,6 +115,9 @@ SHORTER = {
     "--outcomes 4": "--outcomes 2",
     "python3 ": f"{sys.executable} ",  # where it is a script that looks for a Python, that takes longer than the program
     "@0.1 ": "@0.01 ",
+    "tpch:orders@0.01": "tpch:orders@0.002",
+    "tpch:customer@0.01": "tpch:customer@0.002",
+    "--scale 0.02 --memory 256KiB": "--scale 0.01 --memory 256KiB",
 }
 #: Figures of a drive.
 FIGURES = "operation,depth,figure,value\n" + "".join(

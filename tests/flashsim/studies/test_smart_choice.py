@@ -147,6 +147,7 @@ def test_one_placement_runs_where_another_cannot_be_as_fast(monkeypatch: pytest.
     assert "so the formula decides" in str(large.reason())
 
 
+@pytest.mark.deep
 def test_a_drive_that_cannot_be_simulated_leaves_the_query_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "free_memory", lambda: 1000)
     chosen = placed("SELECT a, count(*) FROM t WHERE a < 100 GROUP BY a", numbers(100_000), machine("csd-arm-4tb", cores=1))

@@ -59,6 +59,7 @@ def test_an_idle_drive_has_the_spread_of_its_pages_and_its_retries() -> None:
     assert long["p50_us"] == pytest.approx(short["p50_us"] + 10)
 
 
+@pytest.mark.deep
 def test_a_core_bounds_the_rate_of_its_process() -> None:
     """At 10 us a request one core serves 100,000 a second and three 300,000, however many are outstanding; and those wait for it."""
     for processes in (1, 3):
