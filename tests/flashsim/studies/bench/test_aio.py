@@ -74,7 +74,6 @@ def test_a_run_is_long_enough_for_its_sets_its_requests_and_the_buffer() -> None
     assert grid.requests(4 * KIB, 3, MIB) == 2049  # 8 MiB in sets of three
 
 
-@pytest.mark.deep
 def test_one_command_does_everything(here: Path, flashsim: Run) -> None:
     line = "device bench ocz-core-60gb --set aio --sizes 4KiB,32KiB --levels 4,1 --count 16 --size 64MiB --json aio.json --out out"
     result = flashsim(line)
