@@ -11,6 +11,8 @@ import sys
 import tarfile
 import venv
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from tests.processes import without_progress
 from tests.test_house import PACKAGES, ROOT, SETUP, distributions
 from tests.yardstick import seconds
 
+Once = Callable[[str, Callable[[Path], None]], Path]
 VERSIONS = re.findall(r"Python :: (3\.\d+)", SETUP.get("metadata", "classifiers"))
 #: Imports every module that is installed, prints those that ask for an extra, and fails if anything is imported from elsewhere.
 IMPORTS = f"""
@@ -48,16 +51,19 @@ LINES = {
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(once: Once) -> Path:
     """A folder with a source distribution and the wheel that is built from it."""
-    sources, folder = tmp_path_factory.mktemp("sources") / "flashsim", tmp_path_factory.mktemp("built")
+    return once("built", build)
+
+
+def build(folder: Path) -> None:
+    sources = folder / "sources" / "flashsim"
     no_sources = shutil.ignore_patterns(
         ".git", ".venv*", "*.egg-info", "__pycache__", "build", "_build", "generated", ".*_cache", ".hypothesis", "results"
     )
     shutil.copytree(ROOT, sources, ignore=no_sources)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, sources]
     subprocess.run(command, check=True, capture_output=True, timeout=seconds(200))
-    return folder
 
 
 def wheel(built: Path) -> Path:
@@ -85,9 +91,12 @@ def needed(name: str, found: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def empty(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty(built: Path, once: Once) -> Path:
     """An environment with the wheel and what it needs, linked from this one, and nothing else."""
-    folder = tmp_path_factory.mktemp("empty")
+    return once("empty", partial(install, built))
+
+
+def install(built: Path, folder: Path) -> None:
     venv.create(folder, with_pip=False)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*pip, wheel(built)], check=True, capture_output=True)
@@ -99,7 +108,6 @@ def empty(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for part in set(parts) - {"__pycache__"}:
             if not (there / part).exists():
                 (there / part).symlink_to(distribution(name).locate_file(part))
-    return folder
 
 
 def test_a_wheel_from_the_source_distribution_has_all_that_is_in_the_packages(built: Path) -> None:

@@ -60,18 +60,20 @@ def split(requests: Requests, maximum: int = MAXIMUM_COMMAND, zone: int = 0) -> 
     [131072, 131072, 45056]
     """
     if zone:
-        first, last = requests["offset"] // zone, (requests["offset"] + np.maximum(requests["length"], 1) - 1) // zone
+        offset: Integers = requests["offset"]
+        length: Integers = requests["length"]
+        first, last = offset // zone, (offset + np.maximum(length, 1) - 1) // zone
         of = np.repeat(np.arange(len(requests)), last - first + 1)
         begins = (first[of] + np.arange(len(of)) - np.searchsorted(of, of)) * zone
         requests = requests[of]
-        ends = np.minimum(requests["offset"] + requests["length"], begins + zone)
-        requests["offset"] = np.maximum(requests["offset"], begins)
-        requests["length"] = ends - requests["offset"]
+        starts = requests["offset"] = np.maximum(offset[of], begins)
+        requests["length"] = np.minimum((offset + length)[of], begins + zone) - starts
     pieces = command_counts(requests["length"], maximum)
     commands = np.empty(int(pieces.sum()), COMMAND)
     _fill(commands, np.ascontiguousarray(requests), pieces, maximum)
     if zone:
-        commands["request"] = of[commands["request"]]
+        numbers: Integers = commands["request"]
+        commands["request"] = of[numbers]
     return commands
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.model import PowerCut
-from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, SECTOR, TRIM, WRITE, Completions, Requests
+from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, SECTOR, TRIM, WRITE, Completions, Integers, Requests
 
 
 def durable_writes(requests: Requests, acknowledged: Completions, writes_through: bool) -> set[int]:
@@ -27,8 +27,9 @@ def durable_writes(requests: Requests, acknowledged: Completions, writes_through
     writes_through
         Whether the drive acknowledges a write when it is durable.
     """
-    writes = acknowledged[requests["operation"][acknowledged["id"]] == WRITE]
-    flushes = acknowledged[requests["operation"][acknowledged["id"]] == FLUSH]
+    places: Integers = acknowledged["id"]
+    operations: Integers = requests["operation"][places]
+    writes, flushes = acknowledged[operations == WRITE], acknowledged[operations == FLUSH]
     kept = requests["flags"][writes["id"]] & FORCE_UNIT_ACCESS != 0
     kept |= writes["completed"] <= flushes["submitted"].max(initial=-1)
     return set(writes["id"][kept | writes_through].tolist())

@@ -60,7 +60,8 @@ class _Log:
                 self._sink.record(requests, None, label, last[1])
                 return last[0], self._next - 1
             if last[1] >= 0:
-                requests["think"] = np.where(requests["dependency"] < 0, completions["submitted"] - last[0], 0)
+                submitted: Integers = completions["submitted"]
+                requests["think"] = np.where(requests["dependency"] < 0, submitted - last[0], 0)
             self._sink.record(requests, completions, label, last[1])
             row = int(completions["completed"].argmax())
             return int(completions["completed"][row]), first + row

@@ -188,7 +188,9 @@ class SimulatedBackend(FileAccess):
         completions = _serve(machine, requests, begin)
         machine.now = int(completions["completed"].max())
         spent = machine.now - begin - int(requests["think"].sum())
-        for phase, kernel_time, io_time in self._of_ended(run, kernel, completions["completed"] - begin - np.cumsum(requests["think"])):
+        waits: Integers = requests["think"]
+        ended: Integers = completions["completed"]
+        for phase, kernel_time, io_time in self._of_ended(run, kernel, ended - begin - np.cumsum(waits)):
             phase.kernel_time += kernel_time
             phase.io_time += io_time
             spent -= io_time

@@ -50,8 +50,8 @@ def test_messages_name_parameter_value_and_bound():
 def digest() -> str:
     """Rows, requests and work of every join on one small case."""
     rng = np.random.default_rng(11)
-    left = np.where(rng.random(150) < 0.3, 9, rng.integers(-50, 50, 150))
-    right = np.concatenate([rng.integers(-50, 50, 150), EXTREME_KEYS])
+    left = np.where(rng.random(90) < 0.3, 9, rng.integers(-50, 50, 90))
+    right = np.concatenate([rng.integers(-50, 50, 90), EXTREME_KEYS])
     state = hashlib.sha256()
     for name, method in WAYS:
         outcome = run(plan(name, *relations(name, left, right, 4), JoinParameters(20, partition=method)), 20)

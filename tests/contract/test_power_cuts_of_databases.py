@@ -43,6 +43,7 @@ def test_a_database_wholly_on_flash_survives_power_cuts() -> None:
     assert not exhaustive("lvr", 6, inject=drives("mtron-msd-sata3025-16gb", disk="mtron-msd-sata3025-16gb")).violations
 
 
+@pytest.mark.deep
 def test_without_forced_unit_access_drives_lose_what_the_database_takes_for_durable() -> None:
     """The loss is of the drives' own making: their models are only asked differently."""
     report = exhaustive("mmr", 12, without=["force-unit-access"], limit=0, inject=drives("mtron-msd-sata3025-16gb"))

@@ -153,6 +153,7 @@ def warm_share(without: tuple[str, ...]) -> float:
     return again / used
 
 
+@pytest.mark.deep
 def test_without_a_complete_pass_restarts_are_colder() -> None:
     """Pitfall 4.3: nothing is lost, but right after a checkpoint hardly any frame is used again."""
     assert not exhaustive("lvr", 2, 1, ["complete-pass"]).violations

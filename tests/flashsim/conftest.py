@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +22,13 @@ SMALL_JOIN = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_cu
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that commands run in; their messages have no lines of progress between them on a slow machine."""
+    """An empty folder that commands run in; their messages have no lines of progress between them on a slow machine.
+
+    They see one core, so that they start no process for each unless they are asked to: processes stay, with hundreds of megabytes.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
     monkeypatch.setattr(progress, "_NOTED_AFTER", math.inf)
     return tmp_path
 

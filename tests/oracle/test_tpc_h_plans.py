@@ -8,9 +8,11 @@ import duckdb
 import pytest
 
 from flashsim.storage.source import tpch
+from tests.tiers import DEEP_RUN
 from traces.transactions._tpc_h_plans import QUERIES, RELATIONS, Reach
 
-SCALE = 0.1
+#: By default of the one range that is counted: 120,000 line items are enough for it.
+SCALE = 0.1 if DEEP_RUN else 0.02
 #: Standard errors by which what is drawn may be off.
 _ERRORS = 5
 _TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region")

@@ -125,6 +125,7 @@ def test_reads_between_writes_take_what_the_row_of_5_mb_says(name: str) -> None:
     assert seconds_of_reads(presets.load(name), name) == pytest.approx(np.mean(READS[name][:2]), rel=0.03)
 
 
+@pytest.mark.deep
 def test_on_half_the_dies_reads_would_wait_longer_for_programs_than_they_take() -> None:
     """Even if nothing but the chip, the controller and the link took time."""
     preset = presets.load(OVERLAPPED)

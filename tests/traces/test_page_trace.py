@@ -171,6 +171,7 @@ def test_a_mark_before_the_text_is_no_part_of_an_id(tmp_path: Path) -> None:
     assert pages_of(written(tmp_path / "ids", "\ufeff12\r\n13\r\n")) == [12, 13]
 
 
+@pytest.mark.deep
 def test_ten_million_bytes_of_ids_are_read_in_batches(tmp_path: Path) -> None:
     ids = np.random.default_rng(1).integers(0, 10**6, BATCH * 3 + 1)
     path = tmp_path / "ids"

@@ -149,7 +149,7 @@ class Drive:
         Examples
         --------
         >>> import flashsim as fs
-        >>> run = fs.drive("intel-x25e-64gb").write(random="4MiB", depth=8)
+        >>> run = fs.drive("intel-x25e-64gb", state="new").write(random="4MiB", depth=8)
         >>> run.summary()["requests"].tolist()
         [1024]
         """
@@ -189,7 +189,7 @@ class Drive:
         --------
         >>> import flashsim as fs, pandas as pd
         >>> trace = pd.DataFrame({"operation": ["write", "read"], "offset": [0, 0], "length": [4096, 4096]})
-        >>> fs.drive("intel-x25e-64gb").replay(trace).requests()["operation"].tolist()
+        >>> fs.drive("intel-x25e-64gb", state="new").replay(trace).requests()["operation"].tolist()
         ['write', 'read']
         """
         limit, wrap = None if limit is None else count(limit, "limit"), flag(wrap, "wrap")
@@ -252,7 +252,7 @@ class Drive:
         Examples
         --------
         >>> import flashsim as fs
-        >>> rested = fs.drive("intel-x25e-64gb")
+        >>> rested = fs.drive("intel-x25e-64gb", state="new")
         >>> rested.idle("2s")
         >>> rested.device.now
         2000000000
@@ -310,7 +310,7 @@ class Drive:
         Examples
         --------
         >>> import flashsim as fs
-        >>> spaces = fs.drive("intel-x25e-64gb").namespaces({"log": "1GB", "data": "2GiB"})
+        >>> spaces = fs.drive("intel-x25e-64gb", state="new").namespaces({"log": "1GB", "data": "2GiB"})
         >>> spaces["data"].offset
         1000000000
         """

@@ -177,7 +177,7 @@ def pool(
     Examples
     --------
     >>> import flashsim as fs
-    >>> result = fs.pool("zipf:pages=2000,each=5", design=["none", "dw"], memory="4MiB", ssd="10MiB", clients=4, time="2s")
+    >>> result = fs.pool("zipf:pages=2000,each=5", design=["none", "dw"], memory="4MiB", ssd="10MiB", clients=4, time="2s", jobs=1)
     >>> none, dw = result.summary().transactions_s
     >>> bool(dw > none), result.series().shape[0]
     (True, 200)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.request import Integers
 from flashsim.core.spans import CAUSES, KINDS, Spans, server_names
 from flashsim.core.units import MICROSECONDS
 from flashsim.ssd.lab.picture import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
@@ -94,7 +95,8 @@ def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int 
                 of_cause["server"], lengths, 0.8, of_cause["begin"] / MICROSECONDS, color=LINES[cause][0], alpha=0.75, edgecolor="black",
                 linewidth=0.3, label=CAUSES[cause],
             )  # fmt: skip
-        for span in visible[visible["end"] - visible["begin"] > (end - begin) / 25]:
+        shown: Integers = visible["end"] - visible["begin"]
+        for span in visible[shown > (end - begin) / 25]:
             middle = (max(begin, span["begin"]) + min(end, span["end"])) / 2 / MICROSECONDS
             axes.text(middle, span["server"], KINDS[span["kind"]], ha="center", va="center", fontsize=6)
         axes.set_yticks(range(len(names)), names)

@@ -124,7 +124,8 @@ class DriveCuts:
             requests["operation"][is_flush], requests["length"][is_flush], requests["flags"] = READ, SECTOR, 0
         used = [np.arange(first // PAGE, -(-(first + length) // PAGE)) for first, length in requests[["offset", "length"]].tolist()]
         pages = np.unique(np.concatenate([[0], *used]))
-        requests["offset"] = np.searchsorted(pages, requests["offset"] // PAGE) * PAGE + requests["offset"] % PAGE
+        offset: Integers = requests["offset"]
+        requests["offset"] = np.searchsorted(pages, offset // PAGE) * PAGE + offset % PAGE
         self.preset = small_drive(device, len(pages) * PAGE)
         self.requests, self.arrivals, self.order = self._timeline(requests, np.array([row.arrival for row in rows], np.int64))
 

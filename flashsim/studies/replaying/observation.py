@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from flashsim.core.request import Completions
+from flashsim.core.request import Completions, Integers
 from flashsim.core.spans import CAUSES, FOLD, GC, MERGE, SPAN, WEAR, Spans
 from flashsim.core.units import MILLISECONDS, NEVER
 from flashsim.device.device import Device
@@ -133,23 +133,26 @@ class GcPauses:
         times.add(self._stretches(self._last, keep=False))
         return {"pauses": times.count, "total": round(times.mean * times.count), **spread(times)} if times.count else None
 
-    def _stretches(self, spans: Spans, keep: bool) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _stretches(self, spans: Spans, keep: bool) -> Integers:
         """The lengths of pauses that are over; with `keep`, the last stretch of each die is set aside."""
         spans = spans[np.lexsort((spans["begin"], spans["server"]))]
         if not len(spans):
             return np.zeros(0, np.int64)
-        server, is_pause = spans["server"], np.isin(spans["cause"], (FOLD, GC, MERGE, WEAR))
+        server: Integers = spans["server"]
+        begin: Integers = spans["begin"]
+        end: Integers = spans["end"]
+        is_pause = np.isin(spans["cause"], (FOLD, GC, MERGE, WEAR))
         starts = np.ones(len(spans), bool)
-        starts[1:] = (server[1:] != server[:-1]) | (is_pause[1:] != is_pause[:-1]) | (spans["begin"][1:] > spans["end"][:-1])
+        starts[1:] = (server[1:] != server[:-1]) | (is_pause[1:] != is_pause[:-1]) | (begin[1:] > end[:-1])
         first = np.flatnonzero(starts)
         stretches = spans[first]
-        stretches["end"] = np.maximum.reduceat(spans["end"], first)
+        last = stretches["end"] = np.maximum.reduceat(end, first)
         over = is_pause[first]
         if keep:
-            newest = np.append(stretches["server"][1:] != stretches["server"][:-1], True)
+            newest = np.append(np.diff(server[first]) != 0, True)
             self._last = stretches[newest]
             over = over & ~newest
-        return (stretches["end"] - stretches["begin"])[over]
+        return (last - begin[first])[over]
 
 
 class Observation:

@@ -77,7 +77,7 @@ class Lateness:
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
         """Take requests and their completions; they were due when they arrived."""
-        behind = completions["started"] - completions["submitted"]
+        behind: Integers = completions["started"] - completions["submitted"]
         late = behind[behind > LATE]
         self.requests += len(behind)
         self.late += len(late)

@@ -176,21 +176,21 @@ class _Replay:
         self.widened += int(((length != requests["length"]) & (requests["operation"] != FLUSH)).sum())
         requests["offset"], requests["length"] = begin, np.where(requests["operation"] == FLUSH, 0, length)
         end = self.device.capacity // SECTOR * SECTOR
-        outside = (requests["offset"] + requests["length"] > end) & (requests["operation"] != FLUSH)
+        offset: Integers = requests["offset"]
+        length: Integers = requests["length"]
+        is_flush = requests["operation"] == FLUSH
+        outside = (offset + length > end) & ~is_flush
         if outside.any():
-            if (requests["length"] > end).any():
-                raise CapacityError(
-                    f"trace: a request of {format_size(int(requests['length'].max()))}, but the device holds {format_size(end)}"
-                )
-            places = np.minimum(requests["offset"][outside] % end, end - requests["length"][outside])
-            requests["offset"][outside] = places
+            if (length > end).any():
+                raise CapacityError(f"trace: a request of {format_size(int(length.max()))}, but the device holds {format_size(end)}")
+            offset[outside] = np.minimum(offset[outside] % end, end - length[outside])
             self.wraps += int(outside.sum())
-        requests["offset"][requests["operation"] == FLUSH] = 0
+        offset[is_flush] = 0
         return requests
 
     def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
         dependency, first = column(batch, "dependency"), self._sent_count
-        requests["think"] = column(batch, "think")
+        think = requests["think"] = column(batch, "think")
         requests["dependency"] = np.where(dependency >= first, dependency - first, -1)
         before = (dependency >= 0) & (dependency < first)
         place = dependency[before] - (first - len(self._last))
@@ -200,7 +200,7 @@ class _Replay:
                 "dependency", f"request {row} waits for {dependency[row - first]}", f"it may be {WINDOW} back at most"
             )
         arrival = at.copy()
-        arrival[before] = np.maximum(self._last[place] + requests["think"][before], self.device.now)
+        arrival[before] = np.maximum(self._last[place] + think[before], self.device.now)
         return arrival
 
     def _collect(self, completions: Completions) -> None:
@@ -208,7 +208,7 @@ class _Replay:
             self.observation.look()
         if len(completions) and self._first_id is not None:
             first = self._seen_count
-            place = completions["id"] - self._first_id
+            place: Integers = completions["id"] - self._first_id
             for _, _, own_completions in self._open:
                 mine = (place >= first) & (place < first + len(own_completions)) if len(self._open) > 1 else slice(None)
                 own_completions[place[mine] - first] = completions[mine]

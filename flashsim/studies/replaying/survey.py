@@ -133,10 +133,15 @@ def check_zones(source: Source, drive: SsdParameters, limit: int | None = None) 
     zones, begun, count = Zones(drive.capacity, drive.zone_size, drive.unit_size), set[int](), 0
     for batch in first_requests(requests_of(source), limit):
         requests = make_requests(*(column(batch, name) for name in ("operation", "offset", "length")))
-        requests["offset"] %= drive.capacity
-        requests["length"] = np.minimum(requests["length"], drive.capacity - requests["offset"])
+        offset: Integers = requests["offset"]
+        offset %= drive.capacity
+        length: Integers = requests["length"]
+        requests["length"] = np.minimum(length, drive.capacity - offset)
         commands = split(requests, drive.zone_size, drive.zone_size)
-        writes = commands["offset"][requests["operation"][commands["request"]] == WRITE]
+        operation: Integers = requests["operation"]
+        begins: Integers = commands["offset"]
+        of: Integers = commands["request"]
+        writes = begins[operation[of] == WRITE]
         of, first = np.unique(writes // drive.zone_size, return_index=True)
         for zone, begin in zip(of.tolist(), writes[first].tolist(), strict=True):
             if zone not in begun:

@@ -94,6 +94,7 @@ def test_an_edit_in_another_module_is_noticed(starts: dict[str, list[str]]) -> N
     assert folder != starts["first"][1]
 
 
+@pytest.mark.deep
 def test_the_users_own_setting_is_left_alone(starts: dict[str, list[str]]) -> None:
     assert starts["unrelated edit"][-1].strip().endswith("theirs")
     assert starts["first"][-1].strip() == ""

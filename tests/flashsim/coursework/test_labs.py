@@ -79,6 +79,7 @@ def test_there_are_six_wrong_solutions_of_each_lab() -> None:
     assert all(sum(of == lab for of, _ in WRONG) >= 6 for lab in NAMES)
 
 
+@pytest.mark.deep
 def test_the_same_seed_gives_the_same_marks(tmp_path: Path) -> None:
     """Scores too, though the process is another one."""
     assert marks("replacement", solution("replacement"), tmp_path, 5, 2) == marks("replacement", solution("replacement"), tmp_path, 5, 2)
@@ -251,6 +252,7 @@ def test_what_recovers_has_not_seen_what_crashed(tmp_path: Path) -> None:
     assert sum(each.points for each in grade("recovery", tmp_path / "recovery.py", LONG, 4)) == 100
 
 
+@pytest.mark.deep
 def test_marks_of_others_go_on_beside_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("disk-scheduling_ada.py").write_text(solution("disk-scheduling"), encoding="utf-8-sig")

@@ -310,6 +310,7 @@ def test_a_drive_that_memory_does_not_hold_is_named(small: str, monkeypatch: pyt
     assert result.summary()["problem"].iloc[1] == "it takes 9 GiB of memory, and 2 GiB are free"
 
 
+@pytest.mark.deep
 def test_drives_that_memory_does_not_hold_together_run_one_by_one(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once, made = list[int](), session.make
 

@@ -75,6 +75,7 @@ def test_a_careful_program_passes(crash: Any) -> None:
     assert code == 0 and told["failed_images"] == 0 and told["cuts"] > told["images"] > 15
 
 
+@pytest.mark.deep
 def test_what_children_print_to_the_program_is_not_its_output(crash: Any) -> None:
     child = "import subprocess\nsubprocess.run(['echo', 'hidden'], stdout=subprocess.PIPE, check=True)\n"
     code, told = crash(child + CAREFUL, CHECK, "--outcomes", "4")
@@ -265,6 +266,7 @@ os.write(1, b"renamed")
 """
 
 
+@pytest.mark.deep
 def test_failures_with_other_last_lines_are_told_each_though_one_recipe_leads_to_another(crash: Any) -> None:
     """The toy program of ALICE (Pillai et al., OSDI 2014): its log may be lost though the rename is there, and the rename, too."""
     Path("new").write_text("pears")

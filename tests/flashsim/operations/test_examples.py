@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,16 @@ SHORTER = {
     "--time 5s": "--time 1s",
     "--cpu --time 1s": "--cpu --time 200ms",
     "calibrate --cpu --out": "calibrate --cpu --time 200ms --out",
+    "first.db extra 100": "first.db extra 5",
+    "mtron-msd-sata3025-16gb,samsung-mcaqe32g8,": "mtron-msd-sata3025-16gb,",
+    ".db extra 2": ".db extra 1",
+    ".db off 2": ".db off 1",
+    "--outcomes 4": "--outcomes 2",
+    "python3 ": f"{sys.executable} ",  # where it is a script that looks for a Python, that takes longer than the program
+    "@0.1 ": "@0.01 ",
+    "tpch:orders@0.01": "tpch:orders@0.002",
+    "tpch:customer@0.01": "tpch:customer@0.002",
+    "--scale 0.02 --memory 256KiB": "--scale 0.01 --memory 256KiB",
 }
 #: Figures of a drive.
 FIGURES = "operation,depth,figure,value\n" + "".join(

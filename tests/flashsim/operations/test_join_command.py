@@ -263,6 +263,7 @@ def test_a_strand_that_fails_ends_the_run_and_leaves_no_file(device: str, proble
     assert not any(thread.name.startswith("strand ") for thread in threading.enumerate())
 
 
+@pytest.mark.deep
 def test_strands_on_a_real_file_give_the_same_rows(here: Path, flashsim: Run) -> None:
     assert flashsim(f"{PARA_HASH} --strands 3 --out simulated.parquet").exit_code == 0
     line = PARA_HASH.replace("intel-x25e-64gb", "./disk.img") + " --strands 3 --allow-write --json j.json --out real.parquet"
@@ -319,6 +320,7 @@ def test_rows_are_written_with_checksums(here: Path, flashsim: Run) -> None:
             pq.read_table(here / name, page_checksum_verification=True)
 
 
+@pytest.mark.deep
 def test_a_sweep_takes_types_by_column(here: Path) -> None:
     (here / "r.csv").write_text("id\n007\n8\n")
     given = {"s": pa.table({"id": [7, 8]}), "on": "id", "device": "ocz-core-60gb", "algorithm": "bnl", "jobs": 1}

@@ -184,7 +184,7 @@ def test_an_erase_beside_reads_ends() -> None:
 
 
 @pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
-@pytest.mark.parametrize("outstanding", [1, 2, 16])
+@pytest.mark.parametrize("outstanding", [1, 2, 8])
 def test_writes_end_beside_reads_without_a_gap(model: type[Model], outstanding: int) -> None:
     """Between the steps of a program, a move or an erase no more reads pass than are outstanding, and none begins later than that."""
     drive = model(chips(channels=1, capacity="4MiB", pages_per_block=32, blocks_per_plane=38, **STEPS))

@@ -23,6 +23,8 @@ from flashsim.ssd.state.pacing import WHOLE
 from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
+#: The same for long runs.
+ENGINE = pytest.mark.parametrize("model", [SsdEngine, pytest.param(SsdSpecification, marks=pytest.mark.deep)])
 PAGES = 1800
 #: A drive of 140 blocks that collects all the time, whose dies take 1 page in some 60 ns with the moves.
 COLLECTING: dict[str, Any] = {
@@ -92,7 +94,7 @@ def test_in_a_pause_what_is_owed_is_done() -> None:
     ]  # fmt: skip
 
 
-@MODELS
+@ENGINE
 def test_a_saturated_host_writes_at_a_constant_pace(model: type[Model]) -> None:
     """The rate over all that is programmed for a page of the host, by the counters; gaps are as even as victims are."""
     device = collecting(model(paced(200, 100, 0.75)))
@@ -119,7 +121,7 @@ def test_no_more_is_owed_for_data_that_was_trimmed(model: type[Model], kept: flo
     assert rates[0] == pytest.approx(rates[1], rel=0.01) if kept == 0 else rates[0] > 0.5 * SECONDS / 200
 
 
-@MODELS
+@ENGINE
 def test_below_saturation_phases_come_and_go(model: type[Model]) -> None:
     """In a phase writes come at the share of what the host offers, a page in 2,000 ns; it catches up between them."""
     device = collecting(model(paced(600, 100, 0.5)))

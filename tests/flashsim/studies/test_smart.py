@@ -172,6 +172,7 @@ def test_formula_and_simulation_agree_on_20_joins() -> None:
     check_joins(1, 20)
 
 
+@pytest.mark.deep
 def test_break_even_by_formula_is_where_simulated_times_cross() -> None:
     """Ten per cent of rows on one side host and drive take turns at being faster."""
     tables = {"t": table("pax")}
@@ -311,6 +312,7 @@ def test_the_formula_goes_by_the_drive_with_most_rows(share: float) -> None:
         assert row.estimate_s == pytest.approx(row.simulated_s, rel=0.15)
 
 
+@pytest.mark.deep
 def test_grants_of_memory_follow_the_smaller_build_side() -> None:
     """A build side that no drive has room for fits if each builds a quarter."""
     rows = 40_000

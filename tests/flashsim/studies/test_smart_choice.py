@@ -131,6 +131,7 @@ def test_close_placements_are_simulated_and_the_fastest_is_taken() -> None:
     assert times[chosen.estimates.best(AUTO)] > 1.1 * min(times.values())
 
 
+@pytest.mark.deep
 def test_one_placement_runs_where_another_cannot_be_as_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or where it was asked for, or where the table is large."""
     table, used = numbers(100_000), machine("csd-arm-4tb", cores=1)
@@ -146,6 +147,7 @@ def test_one_placement_runs_where_another_cannot_be_as_fast(monkeypatch: pytest.
     assert "so the formula decides" in str(large.reason())
 
 
+@pytest.mark.deep
 def test_a_drive_that_cannot_be_simulated_leaves_the_query_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "free_memory", lambda: 1000)
     chosen = placed("SELECT a, count(*) FROM t WHERE a < 100 GROUP BY a", numbers(100_000), machine("csd-arm-4tb", cores=1))
@@ -177,6 +179,7 @@ def test_a_part_of_an_extent_is_read_in_its_own_time() -> None:
     assert host.seconds == pytest.approx(seconds(plan, {"t": table}, used, host), rel=0.02)
 
 
+@pytest.mark.deep
 def test_a_drive_is_asked_again_when_results_are_merged() -> None:
     """So the time of many results is that of the link and of the host's work together."""
     table, used = numbers(200_000, 100), machine("csd-arm-4tb", cores=8)

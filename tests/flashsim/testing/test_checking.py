@@ -21,8 +21,8 @@ from tests.contract.test_replacement import PLAIN
         ),
         (
             SCHEDULER.replace("return", "while count:\n        candidates[0].delay += 1\n    return"),
-            "2s",
-            "does not end within 2 s of processor time",
+            "1s",
+            "does not end within 1 s of processor time",
         ),  # in compiled code
         (PLAIN.replace("leaving =", "__import__('time').sleep(60)\n        leaving ="), "0.3s", "does not end within 3 s"),
         (PLAIN.replace("leaving =", "__import__('os')._exit(3)\n        leaving ="), "60s", "ends the process, with exit code 3"),

@@ -45,6 +45,7 @@ def test_times_that_follow_from_prices_are_met() -> None:
     assert bound({run: value / 10 for run, value in seconds.items()}, scale=0.1).error == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.deep
 def test_prices_fitted_without_a_join_explain_the_others_better() -> None:
     cells = [cell for cell in cpu_fit.cells() if "grace-hash" not in cell.name and "hybrid" in cell.name]
     models = cpu_fit.prices(), cpu_fit.prices(without=("grace-hash",))

@@ -156,6 +156,7 @@ def test_drives_reach_their_maximum_where_the_paper_says(least: float, verdict: 
     assert made("fig2", found).verdict is verdict
 
 
+@pytest.mark.deep
 def test_claims_at_a_small_scale() -> None:
     (done,) = reproduce("shin2016/table1", Settings(scale=SCALE))
     (judged,) = done.judgements

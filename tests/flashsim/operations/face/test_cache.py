@@ -198,6 +198,7 @@ def test_curves_equal_simulations(tmp_path: Path) -> None:
         drawn.all_sizes("2q")
 
 
+@pytest.mark.deep
 def test_the_curve_s_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None:
     (here / "pages.txt").write_text("\n".join(map(str, IDS)))
     done = flashsim("cache curve pages.txt --size 5%,10% --json told.json --out told.csv --out-dir shown --plot told.pdf")
@@ -312,6 +313,7 @@ def test_the_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None
     assert flashsim(f"{line} --out told.parquet").exit_code == 0 and pd.read_parquet("told.parquet").pages.equals(ours.pages)
 
 
+@pytest.mark.deep
 def test_the_comparison_says_and_writes_the_same(flashsim: Run, here: Path) -> None:
     (here / "pages.txt").write_text("\n".join(map(str, IDS)))
     done = flashsim("cache compare pages.txt lru opt --size 10%,20% --json told.json --out told.csv --out-dir shown --plot told.png")

@@ -56,6 +56,7 @@ def test_more_at_once_is_faster_on_flash_and_a_drive_stays_as_it_is() -> None:
     assert one.pages_read.equals(many.pages_read)
 
 
+@pytest.mark.deep
 def test_the_command_tells_the_same(flashsim: Run, here: Path) -> None:
     trace = "zipf:pages=300,references=2000,write-share=0.5"
     done = flashsim(f"cache simulate {trace} --policy lru --size 5% --device ocz-core-60gb --json told.json --requests requests.parquet")

@@ -59,6 +59,7 @@ def test_an_idle_drive_has_the_spread_of_its_pages_and_its_retries() -> None:
     assert long["p50_us"] == pytest.approx(short["p50_us"] + 10)
 
 
+@pytest.mark.deep
 def test_a_core_bounds_the_rate_of_its_process() -> None:
     """At 10 us a request one core serves 100,000 a second and three 300,000, however many are outstanding; and those wait for it."""
     for processes in (1, 3):
@@ -87,7 +88,7 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run) -> No
         assert result.exit_code == 2 and message in result.stderr and len(result.stderr.strip().splitlines()) == 1, options
 
 
-@pytest.mark.parametrize("depth", [1, *(pytest.param(each, marks=pytest.mark.deep) for each in (4, 16, 64)), 256])
+@pytest.mark.parametrize("depth", [1, *(pytest.param(each, marks=pytest.mark.deep) for each in (4, 16, 64, 256))])
 @pytest.mark.skipif("FLASHSIM_TEST_DATA" not in os.environ, reason="needs measured data")
 def test_reads_of_the_980_pro_are_those_that_were_measured(depth: int) -> None:
     """With SPDK, without a kernel: rates within 5 %, medians 7 %, 99th percentiles 15 %; fitted to these rows."""

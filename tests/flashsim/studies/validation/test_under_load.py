@@ -132,6 +132,7 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run, small
     assert low["achieved_per_s"] == pytest.approx(2000, rel=0.2) and low["read_p50_us"] <= low["read_p99_us"] <= low["read_p99.9_us"]
 
 
+@pytest.mark.deep
 def test_rows_of_one_rate_have_a_line_each(here: Path, flashsim: Run, small: str) -> None:
     """Whether another share of the drive was in use, or a row stands twice."""
     (here / "load.csv").write_text(table(*(row("mine", 1000, 2000, used=used) for used in (0.06, 0.03, 0.03))))
