@@ -14,6 +14,31 @@ _LONGEST, LONGEST_WORD = 200, 400
 UNPRINTED = 141
 
 
+#: One thing where a sentence has the plural, with the verb behind it; nothing in the name of a file.
+_ONE = re.compile(
+    r"(?<![\w.,/-])1 (?:(call|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|line|"
+    r"outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
+    r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do)\b)?"
+)
+_VERBS = {" are": " is", " were": " was", " have": " has", " do": " does"}
+
+
+def singular(text: str) -> str:
+    """A text in which one of something is no plural.
+
+    Examples
+    --------
+    >>> singular("1 requests were late, 21 requests in 1.1 pages")
+    '1 request was late, 21 requests in 1.1 pages'
+    """
+
+    def one(match: re.Match[str]) -> str:
+        verb = match[3] or ""
+        return f"1 {match[1] or f'{match[2]}y'}{_VERBS.get(verb, f'{verb}s' if verb else '')}"
+
+    return _ONE.sub(one, text)
+
+
 def printable(text: str) -> str:
     """A text from elsewhere, as it may reach a terminal: in one line, without control characters, and with ? for what is no character."""
     text = text.encode("utf-8", "replace").decode()
@@ -47,7 +72,7 @@ class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people, whatever names and values it holds."""
 
     def __init__(self, message: object = "", *more: object) -> None:
-        words = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shortened(word[0], LONGEST_WORD), printable(str(message)))
+        words = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shortened(word[0], LONGEST_WORD), singular(printable(str(message))))
         super().__init__(words, *more)
 
     def __reduce__(self) -> tuple[Any, ...]:

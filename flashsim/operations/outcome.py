@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
+from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable, singular
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
 from flashsim.studies.runs.outputs import Outputs, write_json
@@ -80,7 +80,7 @@ class Outcome:
 
     def __init__(self, result: Any, title: str | None = None, provenance: dict[str, Any] | None = None) -> None:
         self.result = result
-        self.title: str = result.title() if title is None else title
+        self.title: str = singular(result.title() if title is None else title)
         self.provenance = origin() if provenance is None else provenance
 
     def summary(self) -> pd.DataFrame:

@@ -16,6 +16,31 @@ def test_all_belong_to_one_hierarchy() -> None:
     assert all(issubclass(kind, FlashsimError) and kind.__doc__ for kind in own)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("power cut after 1 calls, 1 outcomes; 1 of 1 images fail.", "power cut after 1 call, 1 outcome; 1 of 1 image fails."),
+        ("1 misses, 1 fetches, 1 processes, 1 queries", "1 miss, 1 fetch, 1 process, 1 query"),
+        ("1 requests were late, 1 rows are left", "1 request was late, 1 row is left"),
+        (
+            "21 calls, 1,001 rows, 0.1 pages, 1.1 requests, 1 requests/s, x-1 files",
+            "21 calls, 1,001 rows, 0.1 pages, 1.1 requests, 1 requests/s, x-1 files",
+        ),
+        ("cannot read data 1 pages.csv and 1 files/a, at 1 times, 1 us", "cannot read data 1 pages.csv and 1 files/a, at 1 times, 1 us"),
+    ],
+)
+def test_one_of_something_is_no_plural(text: str, shown: str) -> None:
+    assert errors.singular(text) == shown
+    assert str(FlashsimError(text)) == shown
+
+
+def test_a_long_word_is_shortened_in_any_message() -> None:
+    assert (
+        str(FlashsimError(f"figures: cannot read {'x' * 5000} now"))
+        == f"figures: cannot read {'x' * 200}...{'x' * 200} (5,000 characters) now"
+    )
+
+
 def test_a_message_names_parameter_value_and_bound() -> None:
     problem = InvalidParameterError("memory", "12 pages", "grace-hash needs more than 335")
     assert str(problem) == "memory: 12 pages, but grace-hash needs more than 335"

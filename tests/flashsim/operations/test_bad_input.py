@@ -64,7 +64,7 @@ BAD = {
     changed(algorithm="digest", first="digest"): "first: digest, but it fetches rows",
     changed(algorithm="digest", fetch="graph-based", k="0"): "k: 0.0, but it must be above 0",
     changed(algorithm="digest", fetch="graph-based", k="nan"): "k: nan",
-    changed(algorithm="digest", memory="8KiB"): "memory: 1 pages, but a digest join needs",
+    changed(algorithm="digest", memory="8KiB"): "memory: 1 page, but a digest join needs",
     changed(algorithm="digest", memory="16KiB"): "memory: 2 pages, but a digest join needs",
     changed(algorithm="digest", memory="24KiB"): "first: sort-merge, but its 2 pages of memory do not do for the digests",
     changed(fetch="naive"): "fetch: naive, but",
