@@ -101,7 +101,8 @@ class UnknownNameError(FlashsimError, LookupError):
     """A name that no member, preset or column carries; close names are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        name, choices = shortened(str(name)), sorted(known)
+        self.name = str(name)
+        name, choices = shortened(self.name), sorted(known)
         lower = {each.lower(): each for each in choices}
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
