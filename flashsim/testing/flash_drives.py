@@ -132,7 +132,11 @@ def with_steps(seed: int, parameters: SsdParameters) -> SsdParameters:
     random = generator(seed, "steps")
     step, longer = 10 * int(random.integers(1, 4)), int(random.choice([0, 10, 20]))
     suspend = str(random.choice(["program", "erase", "both"])) if parameters.suspend == "none" else parameters.suspend
-    programs = {"program_step": step, "program_long_step": longer and step + longer, "program_long_share": 0.4 * (longer > 0)}
+    programs: dict[str, Any] = {
+        "program_step": step,
+        "program_long_step": longer and step + longer,
+        "program_long_share": 0.4 * (longer > 0),
+    }
     return replace(
         parameters, read_priority=True, suspend=suspend, **(programs if suspend != "erase" else {}),
         erase_step=int(random.choice([0, 10, 30, 200])) * (suspend != "program"), suspend_stop=int(random.choice([0, 0, 10])),

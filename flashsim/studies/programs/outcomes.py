@@ -140,7 +140,8 @@ class Outcomes:
         ends = ({patch.page[0]: patch.page for patch in patches} for patches in (self.files.patches, self.files.patches[::-1]))
         wide = [{*each.values()} for each in ends if len(each) > 1]
         yield from ((set(), pages_torn) for pages_torn in ({*pages}, *wide))
-        yield from (({*lost}, set()) for lost in wide)
+        for lost in wide:
+            yield set[Page | None](lost), set()
         yield from pairs[:pairs_first]
         everything = {*pages, *parts}
         kinds: list[list[_Drawn]] = [
