@@ -154,7 +154,7 @@ def _pair(value: Any, parameter: str) -> tuple[str, str]:
 def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
     """Drives with their presets, of texts NAME=PRESET or of a mapping."""
     pairs = [f"{name}={fields.text(preset, parameter)}" for name, preset in value.items()] if isinstance(value, Mapping) else value
-    return fields.each(_pair)(pairs, parameter)  # type: ignore[no-any-return]
+    return fields.each(_pair)(pairs, parameter)
 
 
 def _pairs(device: Any) -> dict[str, str]:
