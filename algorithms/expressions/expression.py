@@ -252,6 +252,13 @@ def _shorter(a: Values, b: Values) -> tuple[Values, Values]:
         return a.cast(pa.decimal256(max(1, spare - b.type.precision), a.type.scale)), b
 
 
+def _quotient(left: Values, right: Values) -> Values:
+    """A quotient in double precision, or in single precision as sums and products with such a number are."""
+    kinds = left.type, right.type
+    kind = pa.float32() if pa.float32() in kinds and pa.float64() not in kinds else pa.float64()
+    return pc.divide(_number(left, kind), _number(right, kind))
+
+
 def _unified(values: list[Values]) -> list[Values]:
     """Values in one type."""
     first = values[0]
@@ -302,7 +309,7 @@ FUNCTIONS: dict[str, Callable[..., Values]] = {
     "+": _arithmetic(pc.add_checked),
     "-": _arithmetic(pc.subtract_checked),
     "*": _arithmetic(pc.multiply_checked, product=True),
-    "/": lambda left, right: pc.divide(_number(left, pa.float64()), _number(right, pa.float64())),
+    "/": _quotient,
     "negate": _negated,
     "like": _like,
     "case": _case,

@@ -71,8 +71,8 @@ class FetchParameters:
 class FetchStrategy(Protocol):
     """A member of the family."""
 
-    #: True if the strategy takes a replacement policy.
-    REPLACES: bool = False
+    #: Options of a digest join that the strategy takes and not all strategies do: ``policy``, ``k``.
+    OPTIONS: tuple[str, ...] = ()
 
     def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
         """Fetch the pages that the entries of a join index lie on, and have each entry joined once.
@@ -86,20 +86,21 @@ class FetchStrategy(Protocol):
 FETCHING = Family("algorithms.fetching", "fetch strategy", FetchStrategy)
 
 
-def check_policy(strategy: str, policy: str | None) -> None:
-    """Refuse a replacement policy where there is none to choose, or that has to know what is fetched later.
+def check_options(strategy: str, policy: str | None, k: float | None) -> None:
+    """Refuse an option that the strategy does not take, and a replacement policy that has to know what is fetched later.
 
     Raises
     ------
     UnknownNameError, MissingFileError
         There is no such strategy or policy.
     InvalidParameterError
-        The strategy takes none, or the policy must know the future.
+        The strategy does not take it, or the policy must know the future.
     FlashsimError
         The file is no policy, or a kernel of it does not compile.
     """
-    if FETCHING.load(strategy).REPLACES:
-        if replacement_policy(policy or POLICY).future:
-            raise InvalidParameterError("policy", policy, "it must know the future; of what is to be fetched, planned does")
-    elif policy is not None:
-        raise InvalidParameterError("policy", policy, f"{strategy} fetching does not take it")
+    takes = FETCHING.load(strategy).OPTIONS
+    for option, value in {"policy": policy, "k": k}.items():
+        if value is not None and option not in takes:
+            raise InvalidParameterError(option, value, f"{strategy} fetching does not take it")
+    if "policy" in takes and replacement_policy(policy or POLICY).future:
+        raise InvalidParameterError("policy", policy, "it must know the future; of what is to be fetched, planned does")

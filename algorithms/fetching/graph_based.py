@@ -11,6 +11,8 @@ from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.execution.requests import Algorithm
 
+OPTIONS = ("k",)
+
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
     """Insert entries into a graph of a page at first; where two frames leave it none, fetch in the order of the join index."""

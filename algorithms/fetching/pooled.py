@@ -10,7 +10,7 @@ from algorithms.late_fetch.join_index import JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from flashsim.execution.requests import Algorithm
 
-REPLACES = True
+OPTIONS = ("policy",)
 
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:

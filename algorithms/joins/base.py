@@ -41,8 +41,8 @@ class JoinParameters:
     fetch: str = "planned"
     #: What FlashJoin joins keys with.
     kernel: str = "hybrid-hash"
-    #: Of graph-based fetching (`algorithms.fetching.base.FetchParameters`).
-    k: float = 1.0
+    #: Of graph-based fetching (`algorithms.fetching.base.FetchParameters`); 1 without it.
+    k: float | None = None
     #: Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
     columns: tuple[str, ...] | None = None
     #: Of graph-based fetching, as `k`.

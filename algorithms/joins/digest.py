@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.fetching.base import FETCHING, POLICY, FetchParameters, check_policy
+from algorithms.fetching.base import FETCHING, POLICY, FetchParameters, check_options
 from algorithms.files import Output, drop
 from algorithms.joins.base import JOINS, JoinParameters, folders, plan, settle
 from algorithms.late_fetch.columns import digest_layout, digest_pages, project, stored_digests
@@ -51,13 +51,14 @@ def _settings(parameters: JoinParameters, digests: int = 0) -> _Settings:
     first, memory = JOINS.load(parameters.first), parameters.memory
     if first.FETCHES:
         raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
-    check_policy(parameters.fetch, parameters.policy)
+    check_options(parameters.fetch, parameters.policy, parameters.k)
     if memory <= LEAST_FRAMES:
         bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
         raise InvalidParameterError("memory", f"{memory} pages", bound)
     streams = 0 < first.STREAMS_IN <= memory - LEAST_FRAMES and digests >= memory
     joining = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=memory - 1)
-    frames, k, ratio, policy = memory - (first.STREAMS_IN if streams else 1), parameters.k, parameters.latency_ratio, parameters.policy
+    frames, k = memory - (first.STREAMS_IN if streams else 1), 1.0 if parameters.k is None else parameters.k
+    ratio, policy = parameters.latency_ratio, parameters.policy
     graph = parameters.entry_bytes, parameters.ties, policy or POLICY, parameters.least_frames
     return _Settings(joining, streams, FetchParameters(frames, k, ratio, parameters.page_io, *graph))
 

@@ -4,11 +4,12 @@ A message names the parameter, its value and the bound that it breaks.  The comm
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
-#: The longest value that a message shows whole.
-_LONGEST = 200
+#: The longest value, and the longest word of any text, that a message shows whole.
+_LONGEST, LONGEST_WORD = 200, 400
 #: Exit code of a command that could not print all, as shells have it of a program whose reader has gone.
 UNPRINTED = 141
 
@@ -46,7 +47,8 @@ class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people, whatever names and values it holds."""
 
     def __init__(self, message: object = "", *more: object) -> None:
-        super().__init__(printable(str(message)), *more)
+        words = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shortened(word[0], LONGEST_WORD), printable(str(message)))
+        super().__init__(words, *more)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (type(self), self.args), vars(self)
@@ -74,7 +76,8 @@ class UnknownNameError(FlashsimError, LookupError):
     """A name that no member, preset or column carries; close names are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        name, choices = shortened(str(name)), sorted(known)
+        self.name = str(name)
+        name, choices = shortened(self.name), sorted(known)
         lower = {each.lower(): each for each in choices}
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"

@@ -127,7 +127,7 @@ class Family(Generic[Member]):
     def _is_in_folder(self, name: str) -> bool:
         """True if `names` lists a file or package; formulas load their members for every cost, so the folder is not read for it."""
         stem = name.replace("-", "_")
-        if name == "base" or not set(name).isdisjoint("_./\\") or stem.startswith("_"):
+        if name in ("", "base") or not set(name).isdisjoint("_./\\") or stem.startswith("_"):
             return False
         paths = [os.path.join(place, stem) for place in self._places()]
         endings = (".py", "/__init__.py", ".toml") if self.tables else (".py", "/__init__.py")

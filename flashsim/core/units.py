@@ -86,7 +86,9 @@ def parse_count(text: str, parameter: str = "count") -> int:
     value = Decimal("nan")
     with suppress(InvalidOperation):
         value = Decimal(text)
-    if not value.is_finite() or abs(value) >= NEVER or value != int(value):
+    if value.is_finite() and abs(value) >= NEVER:
+        raise InvalidParameterError(parameter, repr(text), f"it must be below {NEVER}")
+    if not value.is_finite() or value != int(value):
         raise InvalidParameterError(parameter, repr(text), "it must be a whole number")
     return int(value)
 

@@ -137,10 +137,13 @@ def lab_of(path: Path, lab: str | None = None) -> str:
     return name
 
 
-def grade(lab: str, path: Path, seed: int, instances: int = INSTANCES, seconds: int = SECONDS, *, contests: bool = False) -> Iterator[Mark]:
+def grade(
+    lab: str, path: Path, seed: int, instances: int = INSTANCES, seconds: int = SECONDS, *, contests: bool = False, fault: str = ""
+) -> Iterator[Mark]:
     """The marks of a submission, exercise by exercise, each in a new process; the same seed gives the same marks anywhere.
 
-    With `contests` only of exercises that have a score. What goes wrong costs an exercise its marks, and never the others theirs: of the
+    With `contests` only of exercises that have a score; with a `fault` all are without points, for that reason.
+    What goes wrong costs an exercise its marks, and never the others theirs: of the
     time that all share, half is kept in equal parts for those to come.
     """
     exercises = {name: each for name, each in LABS.load(lab).EXERCISES.items() if each.score or not contests}
@@ -148,6 +151,8 @@ def grade(lab: str, path: Path, seed: int, instances: int = INSTANCES, seconds: 
     for later, (name, exercise) in zip(range(len(exercises) - 1, -1, -1), exercises.items(), strict=True):
         begin, drawn = time.monotonic(), (exercise.draw(generator(seed, f"{lab} {name} {number}")) for number in range(instances))
         try:
+            if fault:
+                raise SubmissionError(fault)
             with Submission(source_of(path), seconds, left=left - later * TOGETHER / 2 / len(exercises)) as submission:
                 mark = _mark(submission, name, exercise, drawn)
         except (SubmissionError, MissingFileError) as problem:

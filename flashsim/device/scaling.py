@@ -151,7 +151,8 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
     is free beyond the reserve: of few blocks that is a larger share, and the part holds as much less.  Without this, a part of a drive with
     14 % of spare flash amplifies writes by 4 % more with 25 blocks a plane.  Victims that are moved in slices use up the reserve meanwhile,
     half a block on average: then what a victim gains beyond half a block is off, as parts of drives of eight dies confirm that amplify by
-    1.03 to 3.5; of cost-benefit a fifth of a block at least (they amplify by 1.4 to 3.3).  Of 12 blocks a plane, 99th percentiles of reads beside writes would be 4 % too long.  `larger` multiplies its blocks.
+    1.03 to 3.5; of cost-benefit a fifth of a block at least (they amplify by 1.4 to 3.3).  Of 12 blocks a plane, 99th percentiles of reads
+    beside writes would be 4 % too long.  `larger` multiplies its blocks.
     """
     from flashsim.ssd.ftl.base import checked
 

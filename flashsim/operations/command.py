@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from flashsim.core.errors import FlashsimWarning, InvalidParameterError, StandardOutputError, printable
+from flashsim.core.errors import FlashsimError, FlashsimWarning, InvalidParameterError, StandardOutputError, UnknownNameError, printable
 from flashsim.operations.fields import Field
 from flashsim.operations.operation import fields, parameters, parse_arguments, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
@@ -70,7 +70,7 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
             _refuse_options(option, values[each])
         values |= {each: _number(values[each], field.kind) for each, field in declarations.items() if not field.constant}
         arguments = {each: defaults[each] for each in declarations}
-        with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declarations):
+        with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declarations, values):
             for argument, field in declarations.items():
                 read = field.reads(values) if callable(field.reads) else _sources(values[argument]) if field.reads else ()
                 for one in (*read, *(() if field.writes or field.constant else _files(values[argument]))):
@@ -115,16 +115,26 @@ def _refuse_options(option: str, value: Any) -> None:
 
 
 @contextmanager
-def _naming(declarations: Mapping[str, Field]) -> Iterator[None]:
-    """Refusals of a value by what lies below call its option by name."""
+def _naming(declarations: Mapping[str, Field], values: Mapping[str, Any]) -> Iterator[None]:
+    """Refusals of a value by what lies below call its option by name, which is that of the parameter, or is given the unknown name."""
     try:
         yield
-    except InvalidParameterError as problem:
-        name = problem.parameter.replace(" ", "_").replace("-", "_")
-        if name in declarations:
-            option = declarations[name].name_in_messages(name)
-            problem.args = (option + str(problem).removeprefix(problem.parameter), *problem.args[1:])
+    except FlashsimError as problem:
+        parameter, colon, rest = str(problem).partition(":")
+        name = parameter.replace(" ", "_").replace("-", "_")
+        if name in declarations and (isinstance(problem, InvalidParameterError) or not declarations[name].argument):
+            problem.args = (declarations[name].name_in_messages(name) + colon + rest, *problem.args[1:])
+        elif isinstance(problem, UnknownNameError) and not parameter.startswith("--"):
+            options = [each for each in declarations if not declarations[each].argument and _holds(values.get(each), problem.name)]
+            if len(options) == 1:
+                problem.args = (f"{declarations[options[0]].name_in_messages(options[0])}: {problem}", *problem.args[1:])
         raise
+
+
+def _holds(value: Any, name: str) -> bool:
+    """Whether an option's value, or one of several, is a name or has it as a part."""
+    texts = [str(each) for each in (value if isinstance(value, list) else [value])]
+    return any(name in (text, *re.split("[=:,]", text)) for text in texts)
 
 
 def _number(value: Any, kind: type) -> Any:

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from flashsim import __version__
-from flashsim.core.errors import FlashsimError, StandardOutputError, printable, shortened
+from flashsim.core.errors import LONGEST_WORD, FlashsimError, StandardOutputError, printable, shortened
 from flashsim.core.preset_files import ALLOW_CODE
 from flashsim.operations.command import command, command_help, with_examples
 from flashsim.studies.presentation.progress import screen
@@ -143,8 +143,8 @@ _GROUPS = {
 REFUSED = 2
 INTERRUPTED = 130
 
-#: The longest word, and message, that is shown whole.
-_LONGEST_WORD, _LONGEST_LINE = 400, 2000
+#: The longest message that is shown whole.
+_LONGEST_LINE = 2000
 
 
 class Commands(TyperGroup):
@@ -239,7 +239,7 @@ def _of_typer(problem: SystemExit) -> bool:
 
 
 def _say(message: str) -> None:
-    words = (shortened(word, _LONGEST_WORD) for word in printable(message).split())
+    words = (shortened(word, LONGEST_WORD) for word in printable(message).split())
     print(f"flashsim: {shortened(' '.join(words), _LONGEST_LINE)}", file=sys.stderr)
 
 

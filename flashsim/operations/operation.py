@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
-from inspect import BoundArguments, Parameter, Signature, signature
+from inspect import BoundArguments, Parameter, Signature, getattr_static, isfunction, signature
 from os import PathLike, fsdecode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # a help text waits for no NumPy
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C")
 
 #: Longer lists stand in provenance by their type alone.
 _LONGEST = 32
@@ -52,7 +53,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         with in_words_of_python(function):
-            bound = bind(plain_signature, args, kwargs)
+            bound = bind(plain_signature, args, kwargs, function.__name__)
             bound.apply_defaults()
             return perform(function, parse_arguments(function, bound.arguments, lambda name, field: name))
 
@@ -61,33 +62,47 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
-def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
-    """Arguments by parameter; one that is misspelt is named, and one that is missing."""
+def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any], title: str) -> BoundArguments:
+    """Arguments by parameter; one that is misspelt is named, one that is missing, and by its title a function that is given too many."""
     accepted = of_function.parameters
+    by_place = [name for name, each in accepted.items() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     try:
         return of_function.bind(*args, **kwargs)
     except TypeError as problem:
         for name in kwargs:
             if name not in accepted:
                 raise UnknownNameError("argument", name, accepted) from None
+        if len(args) > len(by_place):
+            bound = f"it takes {', '.join(by_place) or 'none'}; give others by name: NAME=VALUE"
+            raise InvalidParameterError(title, f"{len(args)} by position", bound) from None
         given = {*list(accepted)[: len(args)], *kwargs}
         for name, each in accepted.items():
             if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
                 raise InvalidParameterError(name, "not given", "it is needed") from None
-        raise FlashsimError(f"arguments: {problem}") from None
+        raise FlashsimError(f"{title}: {problem}") from None
 
 
 def named(function: Callable[P, R]) -> Callable[P, R]:
-    """A function whose misspelt and missing arguments are refused as those of operations are."""
-    own = signature(function)
+    """A function, or a method, whose misspelt, missing and needless arguments are refused as those of operations are."""
+    own, title = signature(function), function.__qualname__
+    of_method = list(own.parameters.values())[1:] if "." in title and "<" not in title else None
+    own = own if of_method is None else own.replace(parameters=of_method)
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        bind(own, args, kwargs)
         with in_words_of_python():
+            bind(own, args if of_method is None else args[1:], kwargs, title)
             return function(*args, **kwargs)
 
     return wrapper
+
+
+def with_named_methods(kind: type[C]) -> type[C]:
+    """A class whose public methods are `named`."""
+    for name in dir(kind):
+        if not name.startswith("_") and isfunction(method := getattr_static(kind, name)):
+            setattr(kind, name, named(method))
+    return kind
 
 
 @cache

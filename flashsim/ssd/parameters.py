@@ -7,6 +7,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNam
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size
+from flashsim.ssd.needs import unused
 
 #: What grows with wear grows with so many erases of a block.
 GROWTH_ERASES = 1000
@@ -135,7 +136,7 @@ class SsdParameters:
     bus_rate: int = rate("bytes a second over the drive's memory bus, which all pages pass, also those of programs inside; 0: no bus", 0)
 
     def __post_init__(self) -> None:
-        for name in ("page_size", "capacity", "mapping_unit"):
+        for name in ("page_size", "capacity", "mapping_unit", "command_slot"):
             self._need(getattr(self, name) % SECTOR == 0, name, f"it must be a multiple of {SECTOR}")
         self._need(self.page_size % self.unit_size == 0, "mapping_unit", f"a flash page, {self.page_size}, must hold whole ones")
         for name, allowed in _CHOICES.items():
@@ -150,17 +151,15 @@ class SsdParameters:
             self._check_continuation()
         if self.slc_cache:
             self._check_slc()
-        for name in ("slc_read", "slc_program", "slc_idle"):
-            self._need(self.slc_cache > 0 or getattr(self, name) == 0, name, "there is no slc_cache")
-        self._need(self.retries or self.read_retry_time == 0, "read_retry_time", "no page is read once more (read_retry)")
-        for name, none in (("collection_debt", 0), ("collection_share", 1), ("collection_floor", 0)):
-            self._need(self.collection_rate > 0 or getattr(self, name) == none, name, "there is no collection_rate")
         for name in ("collection_rate", "collection_floor"):
             self._need(not 0 < getattr(self, name) < _LEAST_PACE * self.unit_size, name, "a thousand units a second are the least")
-        self._need(not self.collection_rate or self.collection_debt >= self.unit_size, "collection_debt", "it must be a unit at least")
+        within = self.unit_size <= self.collection_debt <= MOST_FLASH_PAGES * self.unit_size
+        self._need(not self.collection_rate or within, "collection_debt", f"it must be from a unit up to {MOST_FLASH_PAGES:,} units")
         self._check_host()
         self._check_reserve()
         self._check_capacity()
+        for name, why in unused(self):
+            self._need(False, name, why)
 
     def _need(self, holds: bool, name: str, bound: str) -> None:
         if not holds:
@@ -183,8 +182,6 @@ class SsdParameters:
             (self.write_buffer_batch % together > 0, f"write_buffer_batch: {together} are programmed at once, and it must be whole groups"),
             (paced and not most, "collection_rate: there is no write-back write_buffer, which acknowledges writes"),
             (paced and self.gc == "none", "collection_rate: nothing is collected (gc 'none')"),
-            (self.slot_order == "arrival" and not self.command_slots, "slot_order: there are no command_slots"),
-            (self.power_protected and not self.write_buffer, "power_protected: there is no write_buffer to protect"),
             (self.bus_rate and (self.read_submission or self.write_submission), "bus_rate: not supported with a submission time"),
         ):
             if chosen:
@@ -230,9 +227,8 @@ class SsdParameters:
         blocks = self.ftl != "block" or self.zone_size % stripe == 0
         self._need(blocks, "zone_size", f"with ftl 'block' it must be whole blocks of all planes, {format_size(stripe)}")
         for name in ("zone_open_limit", "zone_active_limit"):
-            self._need(self.zone_size > 0 or getattr(self, name) == 0, name, "there are no zones (zone_size)")
             zones = self.capacity // self.zone_size if self.zone_size else 0
-            self._need(getattr(self, name) <= zones, name, f"the drive has {zones} zones")
+            self._need(not self.zone_size or getattr(self, name) <= zones, name, f"the drive has {zones} zones")
         if self.zone_active_limit:
             bound = f"an open zone is active, of which there may be {self.zone_active_limit} (zone_active_limit)"
             self._need(self.zone_open_limit <= self.zone_active_limit, "zone_open_limit", bound)

@@ -52,6 +52,13 @@ def drive(**changes: Any) -> SsdParameters:
     return build(SsdParameters, {**TIES, **changes})
 
 
+#: Values of a drive whose reads interrupt nothing.
+UNINTERRUPTED: dict[str, Any] = {
+    "suspend": "none", "suspend_overhead": 0, "suspend_stop": 0, "suspend_progress": 0, "program_step": 0, "program_long_step": 0,
+    "program_long_share": 0.0, "erase_step": 0,
+}  # fmt: skip
+
+
 def random_drive(seed: int) -> SsdParameters:
     """A drive of random geometry and policy whose blocks are so few that garbage collection is always at work."""
     random = generator(seed, "drive")
@@ -72,8 +79,8 @@ def random_drive(seed: int) -> SsdParameters:
     parameters = drive(
         write_buffer=buffer * PAGE, write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])),
         write_buffer_threshold=float(random.choice([0, 0.3, 0.5, 1])), power_protected=bool(buffer and random.random() < 0.5),
-        read_priority=priority, suspend=str(random.choice(["none", "program", "erase", "both"])) if priority else "none",
-        suspend_overhead=int(random.choice([0, 10])), multi_plane=bool(random.random() < 0.5),
+        read_priority=priority, suspend=(suspend := str(random.choice(["none", "program", "erase", "both"])) if priority else "none"),
+        suspend_overhead=int(random.choice([0, 10])) * (suspend != "none"), multi_plane=bool(random.random() < 0.5),
         planes_per_die=planes, gc_streams=streams, gc_slicing=slicing, gc_pool="shared" if shared else "die",
         gc_copyback=bool(not shared and random.random() < 0.3), gc_stop=int(random.choice([0, reserve + 1])),
         wear=str(random.choice(WEAR_FAMILY.names())), wear_gap=int(random.integers(1, 4)), allocation=allocation,
@@ -125,9 +132,14 @@ def with_steps(seed: int, parameters: SsdParameters) -> SsdParameters:
     random = generator(seed, "steps")
     step, longer = 10 * int(random.integers(1, 4)), int(random.choice([0, 10, 20]))
     suspend = str(random.choice(["program", "erase", "both"])) if parameters.suspend == "none" else parameters.suspend
+    programs: dict[str, Any] = {
+        "program_step": step,
+        "program_long_step": longer and step + longer,
+        "program_long_share": 0.4 * (longer > 0),
+    }
     return replace(
-        parameters, read_priority=True, suspend=suspend, program_step=step, program_long_step=longer and step + longer,
-        program_long_share=0.4 * (longer > 0), erase_step=int(random.choice([0, 10, 30, 200])), suspend_stop=int(random.choice([0, 0, 10])),
+        parameters, read_priority=True, suspend=suspend, **(programs if suspend != "erase" else {}),
+        erase_step=int(random.choice([0, 10, 30, 200])) * (suspend != "program"), suspend_stop=int(random.choice([0, 0, 10])),
         suspend_progress=int(random.choice([0, 10, 30])), cache_read=False, cache_program=False,
     )  # fmt: skip
 

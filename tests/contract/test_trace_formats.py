@@ -114,7 +114,7 @@ def test_columns_are_told_by_name_or_by_options(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "", "no column is the offset"),
         ("a,a\n1,2\n", "", "two columns have the same name"),
         ("a,b\n1,2\n", "offset=c:bytes", "columns: offset=c, but .* has a, b"),
-        ("a,b\n1,2\n", "offset=a:ells", "unit of column a: 'ells'"),
+        ("a,b\n1,2\n", "offset=a:ells", "columns: 'offset=a:ells', but a unit is needed, of "),
         ("a,b\n1,2\n", "offset=a:bytes,length=a:bytes", "no two roles"),
         ("a,b\n1,2\n", "where=a", "columns: 'where=a'"),
         ("offset,size,op\n1,2,jump\n", "", "line 2: op is no operation"),

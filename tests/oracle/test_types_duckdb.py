@@ -78,10 +78,14 @@ def ours(expression: str, batch: pa.RecordBatch) -> list[Any] | str:
     """Values, or the message of a refusal."""
     try:
         parsed = sqlglot.parse_one(expression, dialect="duckdb")
-        bound = scalar(parsed, lambda node: Column(node.name) if isinstance(node, sqlglot.exp.Column) else None)
+        bound = scalar(parsed, _column)
         return list(evaluate(bound, batch).to_pylist())
     except FlashsimError as problem:
         return own_words(str(problem))
+
+
+def _column(node: sqlglot.exp.Expression) -> Column | None:
+    return Column(node.name) if isinstance(node, sqlglot.exp.Column) else None
 
 
 def own_words(message: str) -> str:
@@ -149,6 +153,34 @@ def test_functions_of_two_types(function: str, part: int) -> None:
         alike = left == right or {left, right} <= {*NUMBERS} or "null" in (left, right) or {left, right} == {"date32", "timestamp"}
         must = alike if function in ("=", "<") else {left, right} <= {*NUMBERS, "null"}
         assert answered or not must, f"{expression}: {ours(expression, rows().slice(0, 1))}"
+
+
+@pytest.mark.parametrize("function", ["+", "-", "*", "/"])
+def test_a_float_and_any_number_are_computed_as_precisely_as_by_duckdb(function: str) -> None:
+    """FLOAT with integers and decimals gives FLOAT, with DOUBLE it gives DOUBLE: the same type, and the same bits."""
+    draw = np.random.default_rng(5)
+    columns = {
+        "f": pa.array((draw.normal(size=40) * 10.0 ** draw.integers(-3, 9, 40)).astype(np.float32)),
+        "x": pa.array(draw.normal(size=40)),
+    }
+    for name in NUMBERS:
+        if "int" in name:
+            bounds = np.iinfo(name)
+            columns[name] = pa.array(draw.integers(max(1, bounds.min), bounds.max, 40, dtype=name, endpoint=True))
+    for digits, scale in ((4, 1), (15, 2), (38, 4)):
+        numbers = [Decimal(int(each)).scaleb(-scale) for each in draw.integers(1, 10 ** min(digits, 18), 40)]
+        columns[f"decimal{digits}"] = pa.array(numbers, pa.decimal128(digits, scale))
+    batch = pa.RecordBatch.from_pydict(columns)
+    with duckdb.connect() as connection:
+        connection.register("arrow", pa.table(batch))
+        connection.execute("CREATE TABLE t AS SELECT * FROM arrow")
+        for other in (*columns, "16777217", "0.1", "1e0"):
+            for expression in (f"f {function} {other}", f"{other} {function} f"):
+                bound = scalar(sqlglot.parse_one(expression, dialect="duckdb"), _column)
+                found = evaluate(bound, batch)
+                wanted = connection.execute(f"SELECT typeof({expression}), ({expression})::DOUBLE FROM t ORDER BY rowid").fetchall()
+                assert {"float": "FLOAT", "double": "DOUBLE"}[str(found.type)] == wanted[0][0], expression
+                assert found.cast(pa.float64()).to_pylist() == [value for _, value in wanted], expression
 
 
 @pytest.mark.parametrize("function", ["abs", "length", "-", "upper", "year", "NOT"])

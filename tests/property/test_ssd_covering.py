@@ -34,7 +34,7 @@ RESERVE = 4
 #: Two of everything, so that each order of allocation is a different one, and so few blocks that every write may have to make room.
 SMALL: dict[str, Any] = {
     "channels": 2, "packages_per_channel": 2, "dies_per_package": 2, "planes_per_die": 2, "capacity": 224 * PAGE, "pages_per_block": 4,
-    "gc_reserve": RESERVE, "erase": 300, "queue_depth": 16, "wear_gap": 1, "suspend_overhead": 10, "program_step": 10, "erase_step": 50,
+    "gc_reserve": RESERVE, "erase": 300, "queue_depth": 16, "wear_gap": 1,
 }  # fmt: skip
 #: What layers differ in and no option says: blocks of a plane, of these log blocks, and memory for a part of the map.
 ROOM = ({"blocks_per_plane": 10}, {"blocks_per_plane": 13, "log_blocks": 3}, {"blocks_per_plane": 12, "map_cache": 8 * 60})
@@ -48,6 +48,7 @@ def levels_of(parameter: str, levels: dict[str, Any] | list[str]) -> dict[str, d
 #: What drives need besides that program several pages at once.
 GATHERED = {"allocation": "round-robin", "write_buffer": 12 * PAGE}
 BUFFER = {"write_buffer": 12 * PAGE, "write_buffer_threshold": 0.5}
+INTERRUPTING = {"suspend": "both", "suspend_overhead": 10, "program_step": 10, "erase_step": 50}
 #: What is combined: the parameters that each level of an option sets.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "ftl": levels_of("ftl", FTL_FAMILY.names()),
@@ -57,8 +58,11 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "allocation_order": levels_of("allocation_order", ["".join(order) for order in permutations("CWDP")]),
     "read_priority": levels_of("read_priority", SWITCH),
     "suspend": {
-        **levels_of("suspend", ["none", "program", "erase", "both"]),
-        "long": {"suspend": "both", "program_long_step": 20, "program_long_share": 0.4, "suspend_stop": 5, "suspend_progress": 15},
+        "none": {"suspend": "none"},
+        "program": {"suspend": "program", "suspend_overhead": 10, "program_step": 10},
+        "erase": {"suspend": "erase", "suspend_overhead": 10, "erase_step": 50},
+        "both": INTERRUPTING,
+        "long": {**INTERRUPTING, "program_long_step": 20, "program_long_share": 0.4, "suspend_stop": 5, "suspend_progress": 15},
     },
     "multi_plane": levels_of("multi_plane", SWITCH),
     "gc_slicing": levels_of("gc_slicing", SWITCH),

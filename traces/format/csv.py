@@ -85,10 +85,10 @@ def _with_unit(role: str, name: str, unit: str) -> Column:
     known = TIMES if role in ("time", "completed", "latency") else SIZES
     scale = known.get(unit.lower(), 0)
     if not scale and known is SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit):
-        scale = parse_size(unit, f"unit of {role}")
+        scale = parse_size(unit, "columns")
     if not scale:
         more = ", 4KiB" if known is SIZES else "" if role == "latency" else ", iso"
-        raise InvalidParameterError(f"unit of column {name[:40]}", repr(unit[:40]), f"{role} needs one of {', '.join(known)}{more}")
+        raise InvalidParameterError("columns", repr(f"{role}={name}:{unit}"), f"a unit is needed, of {', '.join(known)}{more}")
     return Column(name, role, scale, decimals=known is TIMES or scale > SECTOR)  # sizes in larger units than a sector may have fractions
 
 

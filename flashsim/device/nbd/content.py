@@ -5,7 +5,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,9 @@ from flashsim.core.units import KIB, MIB, format_size
 
 #: The unit in which memory is taken.
 CHUNK = 64 * KIB
+
+#: The attribute of files that were made here.
+_MARK = "user.flashsim.content"
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
 _ZEROS = bytes(MIB)
@@ -110,7 +113,7 @@ class FileContent:
     read_only
         Nothing of the file is changed; it must exist, and may be shorter than the drive.
     force
-        A file of another length, which was not made here, is taken too, and made as long as the drive.
+        A file that was not made here is taken too, and made as long as the drive.
     """
 
     def __init__(self, path: Path, size: int, read_only: bool = False, force: bool = False) -> None:
@@ -129,11 +132,13 @@ class FileContent:
                 length = os.fstat(self._file).st_size
                 if length > size:
                     raise CapacityError(f"content: {path} has {format_size(length)}, but the drive holds {format_size(size)}")
-                if length < size and not (read_only or is_new or force):
+                if not (read_only or is_new or force) and (length < size or not _is_marked(self._file)):
                     made = f"it was not made for this drive, which holds {format_size(size)}"
-                    raise RefusedError(f"content: {path} has {format_size(length)}: {made}; add --force to make it so long")
+                    raise RefusedError(f"content: {path} has {format_size(length)}: {made}; add --force to take and overwrite it")
                 if not read_only:
                     os.ftruncate(self._file, size)
+                    with suppress(OSError):
+                        os.setxattr(self._file, _MARK, b"1")
             except BlockingIOError as problem:
                 raise RefusedError(f"content: {path} is being served already") from problem
             except OSError as problem:
@@ -179,6 +184,14 @@ class FileContent:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def _is_marked(file: int) -> bool:
+    """Whether a file was made here; on a file system that keeps no marks its length must do."""
+    try:
+        return bool(os.getxattr(file, _MARK))
+    except OSError as problem:
+        return problem.errno == errno.ENOTSUP
 
 
 def _punch(file: int, offset: int, length: int) -> bool:

@@ -46,8 +46,8 @@ def serve_device(
     """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
 
     It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
-    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. A shorter file of --content was not made for this drive, and is refused
-    without --force, which makes it as long; --force also replaces a socket that a server left behind.
+    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. A file of --content that was not made for this drive is refused without
+    --force, which makes it as long and lets clients overwrite it, or --read-only; --force also replaces a socket that a server left behind.
 
     Examples::
 

@@ -25,7 +25,7 @@ from flashsim.operations.face._drive_run import DriveReplay
 from flashsim.operations.face._replaying import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
 from flashsim.operations.fields import count, duration, flag, size, text
-from flashsim.operations.operation import in_words_of_python, named
+from flashsim.operations.operation import in_words_of_python, named, with_named_methods
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings
 from flashsim.studies.replaying.survey import survey
@@ -66,6 +66,7 @@ def _alone(method: Callable[Concatenate[Drive, P], R]) -> Callable[Concatenate[D
     return wrapper
 
 
+@with_named_methods
 class Drive:
     """A simulated drive with a past: what is written to it stays, and its clock goes on.
 

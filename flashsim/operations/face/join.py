@@ -245,7 +245,7 @@ def join(
     ] = None,
     allocation: Annotated[str, Name(_RULES, "RULE")] = drives.HAAS,
     cores: Annotated[
-        int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True)
+        int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True, needs="strands")
     ] = None,
     digests_stored: Annotated[bool, Flag("Digests are on the device before digest begins.")] = False,
     trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,

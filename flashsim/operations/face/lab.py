@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from flashsim.operations.fields import count
+from flashsim.operations.operation import named, with_named_methods
 from flashsim.operations.outcome import Picture
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
 from flashsim.studies.presentation.flash_drawing import draw_pages
 from flashsim.studies.replaying.report import block_heat
 
 
+@with_named_methods
 class Lab(LabDrive):
     """A drive without a clock that draws itself; see `flashsim.ssd.lab.drive.LabDrive` for what it does."""
 
@@ -39,6 +41,7 @@ class Lab(LabDrive):
         return amplification
 
 
+@named
 def lab(pages: int = LAB_PAGES, **choices: Any) -> Lab:
     """A drive of 64 blocks and no clock, whose every flash operation can be carried out by itself.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, shortened
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, shortened
 from flashsim.coursework import grading
 from flashsim.coursework.submission import seals
 from flashsim.operations import fields
@@ -215,7 +215,13 @@ def _graded(files: list[str] | str, lab: str | None, seed: int | None, instances
         if not path.exists():
             raise MissingFileError(f"no file at {path}")
     seed = secrets.randbits(_BITS) if seed is None else seed
-    names = {grading.lab_of(path, lab) for path in paths if lab or not path.is_dir()} or {grading.lab_of(paths[0], lab)}
+    names, unknown = set[str](), dict[Path, str]()
+    for path in paths:
+        try:
+            names |= {grading.lab_of(path, lab)} if lab or not path.is_dir() else set()
+        except UnknownNameError as problem:
+            unknown[path] = f"its name tells no lab: {problem}"
+    names = names or {grading.lab_of(paths[0], lab)}
     if len(names) > 1:
         raise FlashsimError(f"files: they are for different labs, {', '.join(sorted(names))}; grade one lab at a time")
     (name,) = names
@@ -225,6 +231,6 @@ def _graded(files: list[str] | str, lab: str | None, seed: int | None, instances
     with activity(f"the marks of {name}") as progress:
         for done, path in enumerate(paths):
             progress(done, len(paths), path.name)
-            marks[str(path)] = list(grading.grade(name, path, seed, instances, contests=contests))
+            marks[str(path)] = list(grading.grade(name, path, seed, instances, contests=contests, fault=unknown.get(path, "")))
     title = f"{name}: {len(paths)} submission{'s' * (len(paths) > 1)}, {instances} instances of each exercise"
     return LabOutcome(name, marks, title, seed)

@@ -25,7 +25,7 @@ from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count
-from flashsim.operations.operation import bind, describe, working
+from flashsim.operations.operation import bind, describe, named, working
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
 from flashsim.studies.presentation.plots import series_over
@@ -91,6 +91,7 @@ def _numbers(values: Sequence[Any]) -> list[float]:
         return []
 
 
+@named
 def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = None, fresh: bool = False, **arguments: Any) -> SweepOutcome:
     """Call a function with every combination of those arguments that are lists, several at a time.
 
@@ -124,7 +125,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     module = import_module(getattr(function, "__module__", "builtins"))
     if not hasattr(module, "point"):
         raise InvalidParameterError("function", repr(function), "a sweep is of fs.join, fs.pool or fs.replay, without a call")
-    bind(signature(function), (), arguments)
+    bind(signature(function), (), arguments, function.__name__)
     axes = {name: list(value) for name, value in arguments.items() if isinstance(value, list | tuple | range)}
     empty = next((name for name, values in axes.items() if not values), None)
     if empty or not axes:

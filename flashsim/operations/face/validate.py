@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.parameters import check_once
 from flashsim.operations import fields
 from flashsim.operations.fields import Duration, Field, Flag, Name, Number
 from flashsim.operations.operation import operation
@@ -27,6 +28,7 @@ _CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
 _DEVICE = (
     "The preset of a drive of the file, by default the one all of whose words are in its name; of --reads the preset. May be repeated."
 )
+_SCALE = "Below 1 runs are shorter, and claims are not judged; above 1 the simulated parts of drives are larger, with --reads runs longer."
 _claims = fields.each(fields.choice(*_CLAIMS))
 #: Columns of the table, and those that only experiments fill.
 _COLUMNS = ("claim", "drive", "at", "published", "simulated", "difference", "null", "inside", "rests on")
@@ -77,10 +79,6 @@ def _lines(frame: pd.DataFrame, keys: list[str], measures: int) -> list[list[Any
 class LoadOutcome(Outcome):
     """Drives under load beside what was measured on them, and how far each measure is off."""
 
-    def __init__(self, result: load_study.UnderLoad, scale: float) -> None:
-        super().__init__(result)
-        self.samples = max(1, round(load_study.SAMPLES * scale))
-
     def printout(self) -> Iterator[Part]:
         """A table of all rows, simulated and measured, and one of the errors of each drive and of its null model."""
         rows, errors = self.summary(), self.errors().rename(columns={"factor": "preset", "null_factor": "null"})
@@ -90,8 +88,11 @@ class LoadOutcome(Outcome):
         factors = pd.concat([errors, medians]).melt(["drive", "measure"], var_name="of", value_name="shown")
         yield from (Explanation(self.title), "", self._table(rows, "background", "rows"), "")
         yield from (self._table(factors, "of", "errors"), "")
+        few = min(self.result.samples, key=lambda row: min(row["reads"], row["writes"]))
+        where = f"fewest: {few['drive']} at {few['background_per_s']:,.0f}"
         yield Explanation(
-            f"Rows: simulated / measured, percentiles in us, simulated of {self.samples:,} reads and as many writes of the probe at least. "
+            f"Rows: simulated / measured, percentiles in us, simulated of {few['reads']:,} reads and {few['writes']:,} writes of the probe "
+            f"({where}). "
             "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
             "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
         )
@@ -150,8 +151,15 @@ def _pair(value: Any, parameter: str) -> tuple[str, str]:
     return drive, preset
 
 
+def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
+    """Drives with their presets, of texts NAME=PRESET or of a mapping."""
+    pairs = [f"{name}={fields.text(preset, parameter)}" for name, preset in value.items()] if isinstance(value, Mapping) else value
+    return fields.each(_pair)(pairs, parameter)
+
+
 def _pairs(device: Any) -> dict[str, str]:
     """The preset of each drive that is named."""
+    check_once("--device", (drive for drive, _ in device or ()))
     for drive, preset in device or ():
         if not drive or not preset:
             raise InvalidParameterError(
@@ -176,7 +184,7 @@ def validate(
     ] = None,
     device: Annotated[
         Any,
-        Field(_DEVICE, "NAME=PRESET", fields.each(_pair), several=True),
+        Field(_DEVICE, "NAME=PRESET", _named, several=True, python="Or a mapping of drives to presets."),
     ] = None,
     reads: Annotated[
         str | None, Name("Measurements of random reads of one drive (CSV), each row of which is played and judged.", "FILE.csv", reads=True)
@@ -184,9 +192,7 @@ def validate(
     engine: Annotated[str | None, Name("Only the rows of this I/O engine, such as spdk.", "NAME", needs="reads")] = None,
     core_time: Annotated[Any, Duration("Time that a core of its process spends on each request, such as 2.65us.", needs="reads")] = "0s",
     claim: Annotated[Any, Field(f"One of {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
-    scale: Annotated[
-        float, Number("Below 1 runs are shorter, and nothing is judged; above 1 the simulated parts of drives are larger.", "F")
-    ] = 1.0,
+    scale: Annotated[float, Number(_SCALE, "F")] = 1.0,
     experiments: Annotated[bool, Flag("Also make the runs that show why a claim differs.")] = False,
     jobs: fields.Jobs = None,
     seed: fields.Seed = 0,
@@ -227,7 +233,7 @@ def validate(
     settings = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh)
     with activity("runs") as progress:
         if under_load is not None:
-            return LoadOutcome(load_study.validate(Path(under_load), _pairs(device), settings, progress), scale)
+            return LoadOutcome(load_study.validate(Path(under_load), _pairs(device), settings, progress))
         if reads is not None:
             return ReadsOutcome(random_reads.validate(Path(reads), _one_preset(device), engine, core_time, settings, progress))
         return PublishedOutcome(published.validate(claim or _CLAIMS, settings, progress, experiments=experiments))

@@ -42,7 +42,7 @@ def forget_debt(buffer: RecordArray) -> None:
 
 @lean_kernel
 def note_victim(control: RecordArray, valid: int, average: int) -> None:
-    """Let a victim with so many valid units count in the mean, which is no more than what blocks hold on average: of trimmed data none are moved."""
+    """Let a victim with so many valid units count in the mean, no more than what blocks hold on average: nothing trimmed is moved."""
     control.moved_share += ((valid << 24) // control.pages_per_block - control.moved_share) >> _WEIGHT
     control.moved_share = min(control.moved_share, (average << 24) // control.pages_per_block)
 

@@ -2,11 +2,12 @@
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from flashsim.core.errors import printable
+from flashsim.studies.presentation.singular import singular
 from flashsim.studies.presentation.tables import as_text, wrapped
 
 #: Explanations are no wider, and tables no wider than the second: a longer line is hard to follow.
@@ -39,8 +40,15 @@ Part = str | pd.DataFrame | Explanation
 def say(*parts: Part) -> None:
     """Print tables, explanations, and lines; what follows a line's end when it is wrapped stands four further in."""
     for part in parts:
-        print(fitted(part, width()))
+        print(fitted(in_singular(part), width()))
     sys.stdout.flush()
+
+
+def in_singular(part: Part) -> Part:
+    """A part in which one of something is no plural."""
+    if isinstance(part, Explanation):
+        return replace(part, text=singular(part.text))
+    return singular(part) if isinstance(part, str) else part
 
 
 def fitted(part: Part, columns: int | None) -> str:

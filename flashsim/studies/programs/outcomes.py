@@ -127,13 +127,21 @@ class Outcomes:
         return writes != visible and self._versions_of(page)[writes] != self._versions_of(page)[visible]
 
     def _draws(self, pairs_first: int) -> Iterator[_Drawn]:
-        """Pairs, and then in turn one lost, one torn, pairs, two torn, one kept of all, and any mixture."""
+        """All pages torn, and of several files the last or the first write each torn or lost; pairs; then in turn all else.
+
+        That is one lost, one torn, pairs, two torn, one kept of all, and any mixture.
+        """
         pages = self._visible[-1]
         some = [list(pages)[at] for at in self._draw.permutation(len(pages))[:_PAIRED]]
         torn = [page for page in some if self._states_of(page, pages[page]).torn]
         parts: list[Page | None] = [*some, *[None] * (self._end > 0)]
         pairs: list[_Drawn] = [({lost}, {page}) for lost in parts for page in torn if lost != page]
         pairs = [pairs[at] for at in self._draw.permutation(len(pairs))]
+        ends = ({patch.page[0]: patch.page for patch in patches} for patches in (self.files.patches, self.files.patches[::-1]))
+        wide = [{*each.values()} for each in ends if len(each) > 1]
+        yield from ((set(), pages_torn) for pages_torn in ({*pages}, *wide))
+        for lost in wide:
+            yield set[Page | None](lost), set()
         yield from pairs[:pairs_first]
         everything = {*pages, *parts}
         kinds: list[list[_Drawn]] = [

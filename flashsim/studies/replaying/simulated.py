@@ -171,14 +171,14 @@ class _Replay:
         for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag"):
             requests[name] = column(batch, name)
         requests["dependency"] = -1
+        is_flush = requests["operation"] == FLUSH
         begin = requests["offset"] // SECTOR * SECTOR
-        length = -(-(requests["offset"] + requests["length"]) // SECTOR) * SECTOR - begin
-        self.widened += int(((length != requests["length"]) & (requests["operation"] != FLUSH)).sum())
-        requests["offset"], requests["length"] = begin, np.where(requests["operation"] == FLUSH, 0, length)
+        widened: Integers = -(-(requests["offset"] + requests["length"]) // SECTOR) * SECTOR - begin
+        self.widened += int(((widened != requests["length"]) & ~is_flush).sum())
+        requests["offset"], requests["length"] = begin, np.where(is_flush, 0, widened)
         end = self.device.capacity // SECTOR * SECTOR
         offset: Integers = requests["offset"]
         length: Integers = requests["length"]
-        is_flush = requests["operation"] == FLUSH
         outside = (offset + length > end) & ~is_flush
         if outside.any():
             if (length > end).any():

@@ -159,6 +159,7 @@ def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps
         raise FlashsimError(f"{preset}: no read or no write of the probe completes at {load['background_per_s']:,.0f} a second")
     shown = {"achieved_per_s": float(tables.numbers[COMPLETED] * SECONDS / (until - begin))}
     for kind, operation in _OPERATIONS.items():
+        shown[f"{kind}s"] = int(tables.latencies[operation].sum())
         shown |= {f"{kind}_{name}_us": float(max(1, percentile(tables, operation, share))) for name, share in _SHARES.items()}
     return shown
 
@@ -187,6 +188,8 @@ class UnderLoad:
     name: str
     #: A row a row of the file, saturated ones joined, and measure.
     cells: Sequence[Mapping[str, Any]]
+    #: A row a row of the file: reads and writes of the probe that percentiles are taken of.
+    samples: Sequence[Mapping[str, Any]]
 
     def title(self) -> str:
         """The file and its number of drives."""
@@ -206,7 +209,7 @@ class UnderLoad:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {"rows": self.rows(), "drives": self.drives()}
+        return {"rows": self.rows(), "drives": self.drives(), "samples": [dict(row) for row in self.samples]}
 
 
 def judged(rows: Sequence[LoadRow], shown: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
@@ -240,4 +243,7 @@ def validate(path: Path, named: Mapping[str, str], settings: Settings, progress:
         jobs.append(replace(job, weight=load["background_per_s"]))
     layers = {flash.ftl for preset in found.values() if (flash := presets.load(preset).flash)}
     results = make(jobs, settings, progress, sorted(layers), kinds=("ssd",), more=parts_of(["flashsim.execution.scheduled_threads"]))
-    return UnderLoad(path.name, judged(rows, [results[job] for job in jobs]))
+    shown = [results[job] for job in jobs]
+    loads = ({"drive": row.drive, "background_per_s": row.values["background_per_s"]} for row in rows)
+    samples = [load | {kind: each[kind] for kind in ("reads", "writes")} for load, each in zip(loads, shown, strict=True)]
+    return UnderLoad(path.name, judged(rows, shown), samples)

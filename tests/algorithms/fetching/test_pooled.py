@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.fetching.base import FETCHING, FetchParameters, check_policy
+from algorithms.fetching.base import FETCHING, FetchParameters, check_options
 from algorithms.joins.base import JOINS, JoinParameters
 from algorithms.late_fetch.join_index import GivenIndex
 from algorithms.late_fetch.page_cache import PageCache
@@ -63,4 +63,4 @@ def test_unfit_policies_are_refused(tmp_path: Path) -> None:
     ]:
         with pytest.raises(kind, match=told):
             JOINS.load("digest").check(JoinParameters(20, fetch=fetch, policy=policy))
-    check_policy("pooled", None)
+    check_options("pooled", None, None)

@@ -16,6 +16,13 @@ def test_all_belong_to_one_hierarchy() -> None:
     assert all(issubclass(kind, FlashsimError) and kind.__doc__ for kind in own)
 
 
+def test_a_long_word_is_shortened_in_any_message() -> None:
+    assert (
+        str(FlashsimError(f"figures: cannot read {'x' * 5000} now"))
+        == f"figures: cannot read {'x' * 200}...{'x' * 200} (5,000 characters) now"
+    )
+
+
 def test_a_message_names_parameter_value_and_bound() -> None:
     problem = InvalidParameterError("memory", "12 pages", "grace-hash needs more than 335")
     assert str(problem) == "memory: 12 pages, but grace-hash needs more than 335"

@@ -264,6 +264,13 @@ def test_marks_of_others_go_on_beside_a_folder(tmp_path: Path, monkeypatch: pyte
     assert "is a folder" in graded.totals().reason[0] and "is no file" in graded.totals().reason[1]
     Path("feedback").mkdir()
     assert labs.grade(["feedback", *files], instances=2).totals().total.tolist() == [0, 0, 0, 100]
+    Path("homework.py").write_text(solution("disk-scheduling"))
+    beside = labs.grade(["homework.py", *files], instances=2)
+    assert beside.totals().total.tolist() == [0, 0, 0, 100] and beside.status == graded.status
+    assert "its name tells no lab: lab: 'homework' is unknown" in beside.totals().reason[0]
+    assert labs.grade(["homework.py", *files], lab="disk-scheduling", instances=2).totals().total.tolist() == [100, 0, 0, 100]
+    with pytest.raises(FlashsimError, match="'homework' is unknown"):
+        labs.grade(["homework.py"])
     with pytest.raises(FlashsimError, match="'feedback' is unknown"):
         labs.grade(["feedback"])
     with pytest.raises(FlashsimError, match="no file at missing.py"):

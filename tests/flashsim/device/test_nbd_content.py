@@ -70,7 +70,9 @@ def test_a_file_stays_and_may_be_shorter_than_the_drive(tmp_path: Path) -> None:
     path.write_bytes(b"kept" * 1024)
     with closing(FileContent(path, SIZE, read_only=True)) as content:
         assert content.read(0, 4) == b"kept" and content.read(4094, 4) == b"pt\0\0" and content.read(SIZE - 8, 8) == bytes(8)
-    with pytest.raises(RefusedError, match="has 4 KiB: it was not made for this drive, which holds .*; add --force to make it so long"):
+    with pytest.raises(
+        RefusedError, match="has 4 KiB: it was not made for this drive, which holds .*; add --force to take and overwrite it"
+    ):
         FileContent(path, SIZE)
     assert path.stat().st_size == 4096
     with closing(FileContent(path, SIZE, force=True)) as content:
@@ -78,6 +80,27 @@ def test_a_file_stays_and_may_be_shorter_than_the_drive(tmp_path: Path) -> None:
         assert [extent[0] for extent in content.extents()] == [0, 3 * CHUNK]
     with closing(FileContent(path, SIZE)) as content:
         assert content.read(3 * CHUNK, 4) == b"more"
+
+
+def test_a_file_of_the_drive_s_length_that_was_made_elsewhere_is_refused(tmp_path: Path) -> None:
+    """Without --force; a file system that keeps no attributes lets its length do."""
+    path, own = tmp_path / "theirs.img", tmp_path / "own.img"
+    path.write_bytes(b"kept" * (SIZE // 4))
+    with closing(FileContent(own, SIZE)):
+        pass
+    if not os.listxattr(own):
+        pytest.skip("the file system keeps no extended attributes")
+    for _ in range(2):
+        with pytest.raises(RefusedError, match="it was not made for this drive.*; add --force to take and overwrite it"):
+            FileContent(path, SIZE)
+        with closing(FileContent(path, SIZE, read_only=True)) as content:
+            assert content.read(0, 4) == b"kept"
+    assert path.read_bytes() == b"kept" * (SIZE // 4) and not os.listxattr(path)
+    for each in (own, path):
+        with closing(FileContent(each, SIZE, force=each == path)):
+            pass
+        with closing(FileContent(each, SIZE)):
+            pass
 
 
 def test_files_that_are_refused(tmp_path: Path) -> None:
@@ -93,7 +116,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         FileContent(path, SIZE)
     assert path.stat().st_size == SIZE + 1
     os.truncate(path, SIZE)
-    with closing(FileContent(path, SIZE)), pytest.raises(RefusedError, match="served already"):
+    with closing(FileContent(path, SIZE, force=True)), pytest.raises(RefusedError, match="served already"):
         FileContent(path, SIZE)
     with closing(FileContent(path, SIZE, read_only=True)), closing(FileContent(path, SIZE, read_only=True)):
         pass

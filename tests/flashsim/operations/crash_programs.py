@@ -351,6 +351,26 @@ expect(found >= acknowledged(), "a version is lost")
     },
 )
 
+#: Three copies of a record that is replaced in place, of which one at least must be whole.
+THREE = Family(
+    """
+files = [opened(name) for name in ("one", "two", "three")]
+for file in files:
+    put(file, body(1, SIZE))
+    sync(file)
+sync_folder()
+acknowledge(1)
+for file in files:
+    put(file, body(2, SIZE))
+    sync(file)  #? between
+""",
+    """
+found = [version(read(name), SIZE) for name in ("one", "two", "three")]
+expect(max(found) >= acknowledged(), "no copy is whole")
+""",
+    {"together": ("", {"SIZE": 4096}, False), "one-after-the-other": ("between", {"SIZE": 4096}, True)},
+)
+
 FAMILIES = {
     "replace": REPLACE,
     "undo": UNDO,
@@ -361,6 +381,7 @@ FAMILIES = {
     "counted": COUNTED,
     "names": NAMES,
     "in-place": IN_PLACE,
+    "three": THREE,
 }
 
 

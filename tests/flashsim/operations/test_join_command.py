@@ -196,9 +196,10 @@ def test_strands_overlap_and_give_the_same_rows(here: Path, flashsim: Run) -> No
         ("--strands two", "--strands: 'two', but a whole number of at least 1 is needed"),
         ("--strands 900", "strands: 900, but each needs a page to read and one for each of"),
         ("--strands 2 --partition traditional", "strands: 2, but partition method traditional does not take it"),
+        ("--cores 2", "--cores: it needs --strands"),
         ("--cores 0", "cores: 0, but it must be at least 1"),
         ("--cores 1.5", "--cores: '1.5', but a whole number of at least 1 is needed"),
-        ("--cores 2 --cpu none", "cores: 2, but without a CPU preset work takes no time"),
+        ("--strands 2 --cores 2 --cpu none", "cores: 2, but without a CPU preset work takes no time"),
     ],
 )
 def test_strands_and_cores_that_cannot_be_are_refused(told: str, message: str, here: Path, flashsim: Run) -> None:

@@ -357,7 +357,7 @@ def test_sockets_that_are_there_already(here: Path, flashsim: Run) -> None:
         ("--socket s --time-scale nan", "--time-scale: nan"),
         ("--socket s --precondition stedy", "did you mean steady"),
         ("--socket s --precondition steady --empty", "take one"),
-        ("--socket s --content no/drive.img", "cannot open no/drive.img"),
+        ("--socket s --content no/drive.img", "--content: cannot open no/drive.img"),
         ("--socket s --content missing.img --read-only", "cannot open missing.img"),
         ("--socket s --content big.img", "the drive holds"),
         ("--socket s --content a --json a", "also what --content"),

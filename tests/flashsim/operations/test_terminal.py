@@ -170,7 +170,8 @@ def test_what_is_printed_fits_and_is_as_reviewed(
         text = "\n".join(fitted(part, columns) for part in parts)
         assert max(map(len, text.splitlines())) <= columns
         assert not numbers(whole) - numbers(text), "a number is missing or in two parts"
-        shown[columns] = "\n".join(fitted(masked(part, measured=measured), columns) for part in parts)
+        hidden = (masked(part, measured=measured) for part in parts)
+        shown[columns] = "\n".join(fitted(terminal.in_singular(part), columns) for part in hidden)
     found = f"$ flashsim {line}\n"
     for text in dict.fromkeys(shown.values()):
         found += f"\n# {' and '.join(str(columns) for columns in WIDTHS if shown[columns] == text)} columns\n{text}\n"

@@ -17,7 +17,7 @@ from flashsim.core.spans import READ as READ_SPAN
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, UNINTERRUPTED, Model, check_invariants, drive, random_drive, random_workload, served
 from tests.property.test_ssd_equality import assert_same_state
 from tests.tiers import seeds
 
@@ -34,7 +34,7 @@ def one_die(transfer: int, **changes: Any) -> SsdParameters:
 
 def random_cached_drive(seed: int) -> SsdParameters:
     """A random drive that has one of the two, or both."""
-    return replace(random_drive(seed), multi_plane=False, suspend="none", cache_read=seed % 3 != 0, cache_program=seed % 3 != 1)
+    return replace(random_drive(seed), multi_plane=False, **UNINTERRUPTED, cache_read=seed % 3 != 0, cache_program=seed % 3 != 1)
 
 
 def command_time(model: type[Model], parameters: SsdParameters, operation: int, pages: int) -> int:

@@ -20,7 +20,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import MOVE_PAGE, PROGRAM_PAGE, lookup
-from flashsim.testing.flash_drives import Model
+from flashsim.testing.flash_drives import UNINTERRUPTED, Model
 
 #: Two dies whose reads overtake.
 CHIPS: dict[str, Any] = {
@@ -171,7 +171,7 @@ def test_a_read_waits_no_longer_than_a_step_and_what_goes_before_it(model: type[
     latency, _ = reads_beside_overwrites(model, 2_900_000, 200, erase="300us", erase_step="100us")
     assert 250_000 < latency.max() <= alone + 17_000 + 120_000 + 250_000 + 5_000
     assert np.median(latency) > alone + 50_000
-    whole, _ = reads_beside_overwrites(model, 2_900_000, 200, erase="300us", suspend="none")
+    whole, _ = reads_beside_overwrites(model, 2_900_000, 200, **{"erase": "300us", **UNINTERRUPTED})
     assert whole.max() > 1_000_000 + 2 * transfer
 
 

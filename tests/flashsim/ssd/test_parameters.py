@@ -31,6 +31,14 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"queue_depth": 0}, "queue_depth: 0"),
         ({"command_slots": -1}, "command_slots: -1, but it must be at least 0"),
         ({"command_slots": 1, "command_slot": 100}, "command_slot: 100, but it must be at least 512"),
+        ({"command_slots": 1, "command_slot": 1000}, "command_slot: 1000, but it must be a multiple of 512"),
+        ({"slot_order": "arrival"}, "slot_order: arrival, but there are no command_slots"),
+        ({"command_slot": 512}, "command_slot: 512, but there are no command_slots"),
+        ({"program_step": 10}, "program_step: 10, but reads interrupt no program"),
+        ({"suspend": "erase", "read_priority": True, "program_step": 10}, "program_step: 10, but reads interrupt no program"),
+        ({"suspend": "program", "read_priority": True, "erase_step": 50}, "erase_step: 50, but reads interrupt no erase"),
+        ({"suspend_stop": 5}, "suspend_stop: 5, but reads interrupt nothing"),
+        ({"slc_mode": "dynamic"}, "slc_mode: dynamic, but there is no slc_cache"),
         ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
         ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
         ({"gc_slicing": True}, "gc_reserve: 2, but with 1 streams and slices it must be at least 3"),
@@ -192,7 +200,6 @@ def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_pro
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"slot_order": "arrival"}, "slot_order: there are no command_slots"),
         ({"write_buffer_batch": 5 * PAGE}, "write_buffer_batch: it must be no more than a write_buffer holds"),
         ({"write_buffer_batch": PAGE, "write_buffer_mode": "write-through"}, "write_buffer_batch: it must be .* which is write-back"),
         ({"write_buffer_batch": 1000}, "write_buffer_batch: 2048 are programmed at once, and it must be whole groups"),

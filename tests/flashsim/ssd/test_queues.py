@@ -110,7 +110,7 @@ def test_the_order_of_commands_that_wait_for_slots(model: type[Model], order: st
 
 @MODELS
 def test_slots_enough_for_all_change_nothing(model: type[Model]) -> None:
-    parameters = replace(random_drive(8), command_slots=0, slot_order="turns")
+    parameters = replace(random_drive(8), command_slots=0, command_slot=4096, slot_order="turns")
     requests, at = random_workload(8, parameters, 100)
     plain, bounded = (served(model(replace(parameters, command_slots=count)), requests, at) for count in (0, 1 << 20))
     assert np.array_equal(plain, bounded)

@@ -14,7 +14,7 @@ from flashsim.testing.flash_drives import drive
 @pytest.mark.parametrize("share", [0, 0.2, 0.4, 0.7])
 def test_so_much_of_a_programs_time_passes_in_longer_steps(share: float) -> None:
     steps = {"program_step": 1_000, "program_long_step": 2_500 * (share > 0), "program_long_share": share}
-    timing = timing_of(drive(program=40_000, write_latency=50_000, **steps))
+    timing = timing_of(drive(program=40_000, write_latency=50_000, read_priority=True, suspend="program", **steps))
     ends = [left_at_stop(number, left, 1_000, 2_500, timing.long_chance) for number in range(40) for left in range(40_000, -1, -250)]
     falls = -np.diff(np.array(ends).reshape(40, -1), axis=1)  # what is left falls from one end of a step to the next
     lengths = falls[falls > 0]

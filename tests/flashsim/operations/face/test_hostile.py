@@ -42,7 +42,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: join(device=[]), r"device: \[\], but at least one"),
         (lambda: fs.drive("x" * 9999), r"x\.\.\.x+ \(9,999 characters\): its name is too long for a file$"),
         (lambda: fs.trace("x" * 9999), r"x\.\.\.x+ \(9,999 characters\): its name is too long for a file$"),
-        (lambda: fs.papers(None), "arguments: too many positional arguments"),  # type: ignore[call-arg]
+        (lambda: fs.papers(None), "papers: 1 by position, but it takes none; give others by name: NAME=VALUE"),  # type: ignore[call-arg]
         (lambda: join(page_size="8192.4B"), "page_size: '8192.4B', but a size is a whole number of bytes"),
         (lambda: join(device=3), "device: 3, but a preset's name, an fs.drive or a path"),
         (lambda: join(algorithm="hybrid"), "did you mean hybrid-hash"),
@@ -105,7 +105,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.devices(5), "preset: 5, but a name"),  # type: ignore[arg-type]
         (lambda: join(devcie=3), "argument: 'devcie' is unknown; did you mean device"),
         (lambda: fs.join(R, S, on="k", device="ocz-core-60gb"), "memory: not given, but it is needed"),
-        (lambda: fs.trace(R, R, R), "arguments: too many positional"),  # type: ignore[call-arg,arg-type]
+        (lambda: fs.trace(R, R, R), "trace: 3 by position, but it takes path; give others by name: NAME=VALUE"),  # type: ignore[call-arg,arg-type]
         (lambda: fs.drive("intel-x25e-64gb", stat="new"), "argument: 'stat' is unknown; did you mean state"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").write(randon="1MiB"), "argument: 'randon' is unknown; did you mean random"),  # type: ignore
         (lambda: fs.drive("intel-x25e-64gb", np.arange(3)), r"state: array\(\[0, 1, 2\]\), but a name"),  # type: ignore[arg-type]
@@ -118,6 +118,16 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.lab(None), "pages: None, but a whole number"),  # type: ignore[arg-type]
         (lambda: fs.bench("ocz-core-60gb", state=b"x"), "state: b'x', but a share is needed"),  # type: ignore[arg-type]
         (lambda: fs.algorithms(set()), r"family: set\(\), but a name"),  # type: ignore[arg-type]
+        (lambda: fs.sweep(fs.join, 1, 2), "sweep: 3 by position, but it takes function; give others by name"),  # type: ignore
+        (lambda: fs.sweep(), "function: not given, but it is needed"),  # type: ignore[call-arg]
+        (lambda: fs.drive("toshiba-5400-320gb").read(0, 4096), "Drive.read: 2 by position, but it takes none"),  # type: ignore
+        (lambda: fs.drive("toshiba-5400-320gb").zones(1, 2), "Drive.zones: 2 by position, but it takes none"),  # type: ignore
+        (lambda: fs.drive("toshiba-5400-320gb").append(1, "4KiB", 3), "Drive.append: 3 by position, but it takes zone, length"),  # type: ignore
+        (lambda: fs.drive("toshiba-5400-320gb").append(), "zone: not given, but it is needed"),  # type: ignore[call-arg]
+        (lambda: fs.drive("toshiba-5400-320gb").idle(tme="1s"), "argument: 'tme' is unknown; did you mean time"),  # type: ignore
+        (lambda: fs.lab().write(1, 2, 3, 4), "LabDrive.write: 4 by position, but it takes page"),  # type: ignore[call-arg]
+        (lambda: fs.lab(1, 2), "lab: 2 by position, but it takes pages"),  # type: ignore[call-arg]
+        (lambda: fs.identify("x" * 5000), r"figures: .*x{9}\.\.\.x{9}.*characters"),
         (lambda: fs.algorithms(famly="joins"), "argument: 'famly' is unknown; did you mean family"),  # type: ignore[call-arg]
     ],
 )

@@ -1,4 +1,4 @@
-"""Outcomes of a cut are those of a plain enumeration, each once; of too many, pairs of a lost and a torn effect come first."""
+"""Outcomes of a cut are those of a plain enumeration, each once; of too many, wide ones, and pairs of a lost and a torn, come first."""
 
 from __future__ import annotations
 
@@ -133,9 +133,23 @@ def test_of_too_many_outcomes_so_many_are_drawn_without_repetition_and_pairs_fir
     assert len(remains) == len(keys) == some.tried.total() == 120
     assert some.possible is not None and some.possible.total() == 2 * 16**6
     lost = [6 - sum(each.patches.values()) + (each.changes == 0) for each in remains]
-    assert all(number == 1 and len(each.torn) == 1 for number, each in zip(lost[4:], remains[4:40], strict=False))
-    pairs = {(tuple(page for page, writes in each.patches.items() if not writes), *each.torn) for each in remains[4:40]}
+    assert all(number == 1 and len(each.torn) == 1 for number, each in zip(lost[5:], remains[5:41], strict=False))
+    assert len(remains[4].torn) == 6
+    pairs = {(tuple(page for page, writes in each.patches.items() if not writes), *each.torn) for each in remains[5:41]}
     assert len(pairs) == 36 and list(outcomes(six_pages(), seed=1).take(120)) != remains == list(outcomes(six_pages()).take(120))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_pages_and_the_ends_of_all_files_are_torn_or_lost_before_any_draw(seed: int) -> None:
+    pages = [(file, number) for number in range(3) for file in range(3)]
+    writes = [write(file, f"/{'abc'[file]}", number * PAGE, b"n" * PAGE) for file, number in pages]
+    state = play(files(a=b"o" * 3 * PAGE, b=b"o" * 3 * PAGE, c=b"o" * 3 * PAGE), *writes)
+    remains = list(outcomes(state, seed).take(32))
+    parts = [({page for page, count in each.patches.items() if not count}, set(each.torn)) for each in remains]
+    whole, last, first = {*pages}, {(file, 2) for file in range(3)}, {(file, 0) for file in range(3)}
+    for wide in ((set[Page](), whole), (set[Page](), last), (set[Page](), first), (last, set[Page]()), (first, set[Page]())):
+        assert wide in parts[:8], wide
+    assert sum(len(lost) == len(torn) == 1 for lost, torn in parts) >= 16
 
 
 def test_classes_that_were_never_tried_are_named() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import flashsim as fs
 from flashsim.core.errors import FlashsimError, RefusedError, UnknownNameError
 from flashsim.core.preset_files import as_toml
 from flashsim.device.scaling import small_drive
@@ -39,7 +40,7 @@ def test_errors_are_means_of_logarithms_and_the_null_is_the_best_constant() -> N
     """Rows of 100, 200 and 800 us, simulated twice too long, exactly and half as long: the median's constant is 1, 2 and 4 times off."""
     rows = [row("a", rate, rate + 1000, latency) for rate, latency in ((1000, 100), (2000, 200), (3000, 800))]
     cells = judged(rows, [shown(2000, 200), shown(3000, 200), shown(4000, 400)])
-    result = under_load.UnderLoad("file", cells)
+    result = under_load.UnderLoad("file", cells, [])
     errors = {each["measure"]: each for each in result.drives()}
     assert errors["achieved_per_s"]["factor"] == 1.0
     assert errors["read_p99_us"]["factor"] == pytest.approx(2 ** (2 / 3))
@@ -128,8 +129,30 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run, small
     ]
     assert {*document["rows"][0]} == {"drive", "background_per_s", "measure", "simulated", "measured", "null"}
     assert {*document["drives"][0]} == {"drive", "measure", "factor", "null_factor"} and len(document["drives"]) == len(MEASURES)
+    assert [each["background_per_s"] for each in document["samples"]] == [1000, 900_000, 800_000]
+    assert all(each["reads"] >= 400 and each["writes"] >= 400 for each in document["samples"])
     low = {each["measure"]: each["simulated"] for each in document["rows"][: len(MEASURES)]}
     assert low["achieved_per_s"] == pytest.approx(2000, rel=0.2) and low["read_p50_us"] <= low["read_p99_us"] <= low["read_p99.9_us"]
+
+
+def test_reads_behind_a_percentile_are_counted_where_a_slow_probe_gives_few(here: Path, flashsim: Run, small: str) -> None:
+    """Ten a second for 300 s at most, of which half read: 1,500 where 20,000 are wanted."""
+    quick, slow = table(row("mine", 1000, 2000)), table(row("mine", 0, 10)).replace(",1000,", ",10,").splitlines()[1]
+    (here / "load.csv").write_text(f"{quick}{slow}\n")
+    result = flashsim(f"validate ssd --under-load load.csv --device mine={small} --jobs 1 --json load.json")
+    fast, few = json.loads((here / "load.json").read_text())["samples"]
+    assert min(fast["reads"], fast["writes"]) >= 20_000 and 1400 <= few["reads"] <= 1600
+    words = " ".join(result.stdout.split())
+    assert f"simulated of {few['reads']:,} reads and {few['writes']:,} writes of the probe (fewest: mine at 0)" in words
+
+
+def test_presets_are_named_by_a_mapping_in_python(here: Path, small: str) -> None:
+    (here / "load.csv").write_text(table(row("mine", 1000, 2000)))
+    by_text, by_mapping = (fs.validate(under_load="load.csv", device=each, scale=0.02) for each in (f"mine={small}", {"mine": small}))
+    assert by_text.as_dict() == by_mapping.as_dict()
+    for wrong in ({"mine": 3}, {"": small}, {"mine": ""}, {}):
+        with pytest.raises(FlashsimError, match="device: "):
+            fs.validate(under_load="load.csv", device=wrong)
 
 
 @pytest.mark.deep
@@ -153,6 +176,7 @@ def test_the_command_refuses_what_it_cannot_judge(here: Path, flashsim: Run, sma
     for options, message in (
         ("", "--device 'mine'=PRESET"), ("--device mine", "NAME=PRESET is needed"), (f"--device other={small}", "other"),
         ("--device mine=dell-7200-500gb", "is no flash drive"), ("--device mine=none", "none"),
+        (f"--device mine={small} --device mine=micron-p300", "mine of --device: given twice"),
         (f"--device mine={small} --claim tail", "--claim"), (f"--device mine={small} --scale 0.001", "scale"),
     ):  # fmt: skip
         result = flashsim(f"validate ssd --under-load load.csv {options}")
