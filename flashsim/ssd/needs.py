@@ -8,7 +8,7 @@ def unused(drive: Any) -> Iterator[tuple[str, str]]:
     """Each parameter of a `flashsim.ssd.parameters.SsdParameters` that differs from its default without effect, and why it has none."""
     programs, erases = (drive.suspend in (what, "both") for what in ("program", "erase"))
     for there, why, names in (
-        (drive.slc_cache, "there is no slc_cache", ("slc_mode", "slc_full", "slc_read", "slc_program", "slc_idle")),
+        (drive.slc_cache, "there is no slc_cache", ("slc_read", "slc_program", "slc_idle")),
         (drive.retries, "no page is read once more (read_retry)", ("read_retry_time",)),
         (drive.collection_rate, "there is no collection_rate", ("collection_debt", "collection_share", "collection_floor")),
         (drive.command_slots, "there are no command_slots", ("command_slot", "slot_order")),

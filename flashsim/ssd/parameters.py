@@ -212,8 +212,10 @@ class SsdParameters:
         bound = f"one_shot: a block must hold whole word lines of {self.levels}"
         self._need(not self.one_shot or self.pages_per_block % self.levels == 0, "pages_per_block", bound)
         bound = f"a program or an erase may have {MOST_STEPS:,} steps at most"
-        self._need(MOST_STEPS * self.short_step >= max(self.program, *self.program_pages, 0), "program_step", bound)
-        self._need(MOST_STEPS * (self.erase_step or self.erase) >= self.erase, "erase_step", bound)
+        longest = {"program_step": max(self.program, *self.program_pages, 0), "erase_step": self.erase}
+        for name, step in (("program_step", self.short_step), ("erase_step", self.erase_step or self.erase)):
+            if MOST_STEPS * step < longest[name]:
+                raise InvalidParameterError(name, format_duration(step), bound)
         bound = f"it must be longer than a step, {format_duration(self.short_step)}, with a program_long_share, and 0 without"
         some = self.program_long_share > 0
         self._need((self.program_long_step > some * self.short_step) == some, "program_long_step", bound)

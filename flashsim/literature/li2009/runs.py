@@ -130,7 +130,7 @@ def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, *
     if setup.method == BASIC:
         return plan(BASIC, *files, JoinParameters(memory, page_io=True))
     ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
-    graph = {"k": setup.k, "least_frames": setup.least_frames} | graph
+    graph = {"least_frames": setup.least_frames, **({"k": setup.k} if setup.method == "graph-based" else {}), **graph}
     parameters = JoinParameters(memory, True, first=BASIC, fetch=setup.method, latency_ratio=ratio, in_series=True, **graph)
     return plan("digest", *files, parameters)
 

@@ -111,6 +111,7 @@ class VolatileFiles:
             self.patches += _patches(call, file, row["offset"], row["content"])
             if row["flags"] & (schema.SYNC | schema.DSYNC):
                 self._flush(call, file, self._commits(file, path, not row["flags"] & schema.SYNC))
+                return True
         elif name in ("open", "openat", "openat2", "creat"):
             if row["flags"] & _CREATES and file not in self._known():
                 self.changes.append(Change(call, "create", file, path))

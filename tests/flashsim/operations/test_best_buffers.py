@@ -69,10 +69,16 @@ def test_what_is_slower_by_more_than_the_noise_is_named() -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("memory", MEMORY)
 def test_no_join_on_any_device_is_slower_than_with_the_buffers_of_haas(memory: int) -> None:
-    """By more than the noise and what the closed form is allowed, as in the report at scale 1; one device holds too little."""
+    """By more than the noise and what the closed form is allowed, as in the report at scale 1; one device holds too little.
+
+    The model knows no word lines that are programmed at once (`docs/explanation/optimal_allocations.md`).
+    """
     run = [case for case in made(SHARE, *((join, memory) for join in JOINS)) if not case.problem]
     assert len(run) == 4 * (len(presets.names()) - 1)
-    assert [case for case in run if case.is_slower] == []
+    flash = {name: presets.load(name).flash for name in presets.names()}
+    modelled = {name for name, drive in flash.items() if drive is None or not drive.one_shot}
+    assert len(modelled) > 20
+    assert [case for case in run if case.is_slower and case.device in modelled] == []
 
 
 def test_files_lie_anywhere_on_a_disk_and_near_the_begin_of_flash() -> None:

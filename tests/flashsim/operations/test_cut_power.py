@@ -98,7 +98,7 @@ def test_a_drive_that_ignores_flushes_is_blamed(crash: Any) -> None:
 
 def test_a_preset_says_what_its_cache_keeps(crash: Any) -> None:
     assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "intel-x25e-64gb", "--outcomes", "10")[0] == 1
-    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "ocz-core-60gb", "--outcomes", "10")[0] == 0
+    assert crash(CAREFUL, CHECK, "--ignore-flush", "--device", "memoright-gt-32gb", "--outcomes", "10")[0] == 0
 
 
 def test_images_of_a_simulated_drive_are_among_those_that_are_checked(crash: Any) -> None:

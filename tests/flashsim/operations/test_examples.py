@@ -185,7 +185,7 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
         disk = Path("small.diskspecs")
         disk.write_text(disk.read_text(encoding="utf-8").replace("SMALL_ST-1.x", "MY_DISK"), encoding="utf-8")
     if command.startswith("validate"):
-        Path("measured.csv").write_text(table(row("My drive", 1000, 2000)), encoding="utf-8")
+        Path("measured.csv").write_text(table(row("My drive", 1000, 2000, used=2)), encoding="utf-8")
         reads = "engine,rw,bs,queue_depth,processes,iops,p50_us,p99_us\nspdk,randread,4k,1,1,16583,56,69\n"
         Path("reads.csv").write_text(reads, encoding="utf-8")
         Path("measured.trace").write_text("R Miss 564347 2 14095.270 13876.270\nW Hit 564349 4 1414.000 18746.770\n", encoding="utf-8")

@@ -38,7 +38,6 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
         ({"suspend": "erase", "read_priority": True, "program_step": 10}, "program_step: 10, but reads interrupt no program"),
         ({"suspend": "program", "read_priority": True, "erase_step": 50}, "erase_step: 50, but reads interrupt no erase"),
         ({"suspend_stop": 5}, "suspend_stop: 5, but reads interrupt nothing"),
-        ({"slc_mode": "dynamic"}, "slc_mode: dynamic, but there is no slc_cache"),
         ({"gc_streams": 3}, "gc_streams: 3, but it must be at most 2"),
         ({"gc_streams": 2}, "gc_reserve: 2, but with 2 streams it must be at least 3"),
         ({"gc_slicing": True}, "gc_reserve: 2, but with 1 streams and slices it must be at least 3"),

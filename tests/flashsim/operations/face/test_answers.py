@@ -135,7 +135,7 @@ def test_everything_draws_and_shows_itself(here: Path) -> None:
         fs.sweep(fs.replay, trace=trace, device=["ocz-core-60gb"], depth=[1, 2], jobs=1),
         fs.trace(trace),
     ):
-        assert told.plot("picture.svg")._repr_svg_().startswith("<svg") and (here / "picture.svg").stat().st_size
+        assert told.plot("picture.svg", force=True)._repr_svg_().startswith("<svg") and (here / "picture.svg").stat().st_size
         assert told.title in repr(told) and "<table" in told._repr_html_() and "flashsim" in told.provenance
 
 
