@@ -26,7 +26,7 @@ DEFAULT, DEEP = "default", "deep"
 BESIDE_TESTS = ("mypy", "documentation", "ruff check", "ruff format", "import-linter")
 #: Processes of tests; more than four want too much memory.
 WORKERS = min(4, os.cpu_count() or 1)
-_DEVICES = tuple(f"tests/flashsim/{room}" for room in ("core", "device", "hdd", "storage"))
+_DEVICES = tuple(f"tests/flashsim/{room}" for room in ("core", "device", "hdd"))
 _COMMANDS = ("tests/flashsim/operations", "tests/flashsim/coursework", "tests/notebooks")
 #: The tests, in parts: a process keeps what it loaded, compiled and cached to its end, which for all of them is over a gigabyte.
 PARTS = {
