@@ -110,8 +110,9 @@ def test_the_first_lines_say_what_ran_what_holds_what_does_not_in_a_sentence_how
     assert re.match(r"How long +\d+ s", first[4]) and first[5].endswith(f"{folder / 'out'}/report.html")
 
 
+@pytest.mark.deep
 def test_an_exhibit_that_judges_no_claim_is_shown_by_its_name(flashsim: Run) -> None:
-    shown = flashsim("reproduce do2009/cpu_bound --scale 0.002")
+    shown = flashsim("reproduce do2009/cpu_bound --scale 0.01")
     assert shown.exit_code == 0 and "8 runs for no claims" in shown.stdout
     assert len(re.findall(r"^(BNL|SM|GH|HH) +[25]00 ", shown.stdout, re.MULTILINE)) == 8
     assert "Not every run that it needs could be made at scale 0.0001" in flashsim("reproduce do2009/cpu_bound --scale 0.0001").stdout
