@@ -105,7 +105,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.devices(5), "preset: 5, but a name"),  # type: ignore[arg-type]
         (lambda: join(devcie=3), "argument: 'devcie' is unknown; did you mean device"),
         (lambda: fs.join(R, S, on="k", device="ocz-core-60gb"), "memory: not given, but it is needed"),
-        (lambda: fs.trace(R, R, R), "trace: 3 by position, but it takes path; give others by name: NAME=VALUE"),  # type: ignore[call-arg,arg-type]
+        (lambda: fs.trace(R, R, R), "trace: 3 by position, but it takes trace; give others by name: NAME=VALUE"),  # type: ignore[call-arg,arg-type]
         (lambda: fs.drive("intel-x25e-64gb", stat="new"), "argument: 'stat' is unknown; did you mean state"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").write(randon="1MiB"), "argument: 'randon' is unknown; did you mean random"),  # type: ignore
         (lambda: fs.drive("intel-x25e-64gb", np.arange(3)), r"state: array\(\[0, 1, 2\]\), but a name"),  # type: ignore[arg-type]
