@@ -157,7 +157,7 @@ def ask_to_stop(flow: Flow, flash: Flash, times: Timings, die: int, now: int) ->
 
 @inlined_kernel
 def give_way(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) -> None:
-    """What the die does leaves it to reads."""
+    """The operation at work leaves its die to reads."""
     flow.operations[flow.servers[die].busy - 1].due = -1
     flow.servers[die].suspended = flow.servers[die].busy
     leave(flow, flash, timing, die, False, now)
@@ -166,7 +166,7 @@ def give_way(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) 
 
 @inlined_kernel
 def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
-    """What gave way to reads has the die again."""
+    """The operation that gave way to reads has its die again."""
     row, timing = flow.servers[die].suspended - 1, times.timing
     flow.servers[die].busy, flow.servers[die].suspended, flow.servers[die].since = row + 1, 0, now
     operation = flow.operations[row]
