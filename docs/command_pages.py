@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 
 #: Longer than any fence within a help text.
 FENCE = "`" * 4

@@ -33,7 +33,7 @@ def main() -> None:
             print(f"flashsim: {problem}", file=sys.stderr)
             sys.exit(2)
         import_module("flashsim.operations.small_input").leave_uncompiled(sys.argv[1:])
-        import_module("flashsim.operations.command_line").main()
+        import_module("flashsim.command_line").main()
     except SystemExit:
         interrupts.settle()
         gc.freeze()  # the process ends: to search all that numba and pyarrow made for cyclic garbage takes a third of a second

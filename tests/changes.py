@@ -21,7 +21,7 @@ _CASES = {
     "tests/flashsim/operations/test_examples.py": ("docs/", "test_tutorials_run"),
 }
 #: The module of all commands, that of what completes them (which names all families), and packages whose modules are named like values.
-_COMMAND_LINE, _COMPLETION = "flashsim.operations.command_line", "flashsim.operations.command"
+_COMMAND_LINE, _COMPLETION = "flashsim.command_line", "flashsim.operations.command"
 _LAZY, _ALL_FAMILIES = ("flashsim.operations.face.", "flashsim.testing.contracts."), re.compile(r"_FLASHSIM_COMPLETE|\bdeclarations\(\)")
 #: Names of modules, and of packages below which a formatted string names one: command lines have rules of their own.
 _DOTTED = re.compile(rf"\b(?:tests|{'|'.join(ROOMS)})(?:\.\w+)+(?:(?<!\.operations)\.\{{)?")

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, core, settings
 
 import flashsim
 from flashsim.core.source_files import kernels_folder
-from flashsim.studies.programs import attaching
+from flashsim.apps.programs import attaching
 from flashsim.studies.runs import jobs, parallel
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
@@ -178,7 +178,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 @pytest.fixture(scope="session")
 def small_scale() -> float:
     """The scale of examples in help texts; every run of do2009 has been made at it and kept, by whichever test process came first."""
-    from flashsim.literature import base as papers  # with what draws and judges, which not every process of tests needs
+    from flashsim.apps.papers.literature import base as papers  # with what draws and judges, which not every process of tests needs
 
     scale, paper = 0.01, papers.load("do2009")
     claims = [claim.id for claim in paper.claims]

@@ -33,7 +33,7 @@ def victim(): ...
 === flashsim/gc/lazy.py
 def victim():
     from flashsim.core.units import size
-=== flashsim/operations/command_line.py
+=== flashsim/command_line.py
 COMMANDS: dict = {"join": "face.join:join", "device": {"list": "face.devices:devices"}}
 === flashsim/operations/face/join.py
 def join(): ...
@@ -50,7 +50,7 @@ flashsim device list
 ```
 === tests/conftest.py
 import pytest
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 @pytest.fixture
 def flashsim():
     return app

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.operations.command_line import COMMANDS
+from flashsim.command_line import COMMANDS
 from tests.browser import Browser
 from tests.test_house import ROOT
 

@@ -258,7 +258,7 @@ def values(kind: str) -> list[str]:
         case "graphs":
             return list(import_module("algorithms.page_access.instances").FAMILIES)
         case "papers":
-            return list(import_module("flashsim.literature.base").PAPERS.names())
+            return list(import_module("flashsim.apps.papers.literature.base").PAPERS.names())
         case _:  # all claims of all papers, as PAPER/CLAIM
-            papers = import_module("flashsim.literature.base")
+            papers = import_module("flashsim.apps.papers.literature.base")
             return [claim.name for name in papers.PAPERS.names() for claim in papers.load(name).claims]

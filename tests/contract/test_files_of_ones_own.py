@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flashsim.core.errors import FlashsimError
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.testing.checking import family_of
 from flashsim.testing.flash_drives import check_invariants

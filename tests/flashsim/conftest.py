@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 from flashsim.studies.presentation import progress
 
 Run = Callable[..., Result]

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from flashsim.core.request import FLUSH, READ, WRITE
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 from tests.flashsim.conftest import SMALL_JOIN
 from traces.file.conversion import convert
 from traces.file.schema import make_batch

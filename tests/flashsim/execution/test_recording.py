@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.joins import base as joins
 from flashsim.execution.recording import Recording
-from flashsim.literature.do2009.runs import JOINS, Setup, laid_out
+from flashsim.apps.papers.literature.do2009.runs import JOINS, Setup, laid_out
 from flashsim.studies.runs import joining
 from flashsim.studies.runs.drives import DriveInUse
 from flashsim.studies.runs.joining import simulate_join

@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS
-from flashsim.literature.do2012.restarts import Restart
+from flashsim.apps.papers.literature.do2012.restarts import Restart
 from flashsim.operations.face.restart import RestartOutcome, Restarts
 from flashsim.pools.restart import CRASH, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolResult, PoolSetup

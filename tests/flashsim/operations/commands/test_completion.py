@@ -18,8 +18,8 @@ from algorithms.partitioning.base import PARTITIONING
 from algorithms.replacement.base import REPLACEMENT
 from flashsim.core import members
 from flashsim.device import presets
-from flashsim.literature import base as papers
-from flashsim.operations.command_line import app
+from flashsim.apps.papers.literature import base as papers
+from flashsim.command_line import app
 from tests.flashsim.conftest import Run
 from traces.format.base import FORMATS, writable
 

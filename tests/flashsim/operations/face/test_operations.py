@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from flashsim.core.errors import FlashsimError
 from flashsim.operations.command import command
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Size
 from flashsim.operations.operation import fields, operation, origin
 from flashsim.operations.outcome import Listing

@@ -232,7 +232,7 @@ def test_no_direct_io_is_refused_unless_the_page_cache_will_do(
 AS_A_STRANGER = """
 import json, os, sys
 from typer.testing import CliRunner
-from flashsim.operations.command_line import app
+from flashsim.command_line import app
 lines = json.loads(sys.argv[1])
 assert CliRunner().invoke(app, lines[0].split()).exit_code == 0
 os.setgroups([]), os.setgid(65534), os.setuid(65534)

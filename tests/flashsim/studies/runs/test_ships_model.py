@@ -15,8 +15,8 @@ from flashsim.core.request import Completions, Requests
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Work
-from flashsim.literature.do2009.measured import _formula
-from flashsim.literature.do2009.runs import JOINS, MEMORY, Setup, buffers, join_setting, laid_out, large_pages, run_join
+from flashsim.apps.papers.literature.do2009.measured import _formula
+from flashsim.apps.papers.literature.do2009.runs import JOINS, MEMORY, Setup, buffers, join_setting, laid_out, large_pages, run_join
 from flashsim.studies.runs.drives import ShipsModel
 from flashsim.studies.runs.jobs import AS_THEY_ARE, SHIPS_MODEL, Settings
 

@@ -1,0 +1,22 @@
+"""``fs.papers``: the papers that can be reproduced, and what they claim."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from flashsim.apps.papers.literature.base import chosen
+from flashsim.operations.operation import named
+
+
+@named
+def papers() -> pd.DataFrame:
+    """The claims of all papers, a row each: the name that `fs.reproduce` takes, what it says, its source, and the tolerance.
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> "do2009/table3-io" in fs.papers()["claim"].tolist()
+    True
+    """
+    rows = [(claim.name, claim.title, claim.source, claim.tolerance, paper.title) for paper, claims, _ in chosen(None) for claim in claims]
+    return pd.DataFrame(rows, columns=["claim", "title", "source", "tolerance", "paper"])

@@ -1,0 +1,246 @@
+"""``flashsim reproduce`` and ``fs.reproduce``: the runs of a paper, and verdicts on its claims."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from html import escape
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.apps.papers.literature.base import PAPERS, load
+from flashsim.operations import fields, reproduction
+from flashsim.operations.fields import Field, Flag, Name, Scale
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import Listing, Outcome
+from flashsim.apps.papers.reproduction import PaperResult
+from flashsim.studies.judging.claims import Verdict
+from flashsim.studies.presentation.plots import scatter_beside
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Table, as_text
+from flashsim.studies.presentation.terminal import Explanation, Part
+from flashsim.studies.runs.jobs import SHIPS_MODEL, Settings
+from flashsim.studies.runs.outputs import Outputs
+
+_TARGET = "What to reproduce, of {papers}; without it, they are listed."
+_CLUSTER = "A Dask scheduler whose workers make the runs, such as tcp://host:8786; they must see this machine's files."
+_DRIVES = "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are."
+#: Cells outside the tolerance that a terminal names; the report names all.
+_NAMED = 3
+#: Characters of the first words of the first lines.
+_HEAD = 15
+
+
+class ExhibitView:
+    """An exhibit of a paper as the report shows it: words, pictures and tables, in sections."""
+
+    def __init__(self, sections: Sequence[Section]) -> None:
+        self.sections = list(sections)
+
+    def tables(self) -> list[pd.DataFrame]:
+        """Tables of the exhibit."""
+        every = [table for section in self.sections for table in section.tables]
+        return [table.infer_objects().round(table.attrs["digits"]) for table in every]
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for section in self.sections:
+            parts.append(f"<h4>{escape(section.title)}</h4><p>{escape(section.text)}</p>")
+            parts += section.pictures.values()
+            parts += [frame.to_html(index=False) for frame in ExhibitView([section]).tables()]
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(section.title + "".join(f"\n{as_text(table)}" for table in section.tables) for section in self.sections)
+
+
+class ReproductionOutcome(Outcome):
+    """A paper's claims, judged: `result` has judgements, exhibits and runs."""
+
+    def __init__(self, results: Sequence[PaperResult], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
+        counts = [", ".join(f"{kind} {count}" for kind, count in reproduction.counts(one, settings.scale).items()) for one in results]
+        titles = [f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}" for one in results]
+        title = "; ".join(map(": ".join, zip(titles, counts, strict=True)))
+        super().__init__(list(results), title, reproduction.as_dict(results, settings)["provenance"])
+        self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
+
+    def summary(self) -> pd.DataFrame:
+        """A row a claim: its verdict at this scale, the published numbers inside, its null model's, the skill, and both sides in a line."""
+        scale = self.settings.scale
+        rows = [
+            (each.claim.name, each.verdict_at(scale), str(each.tally), *reproduction.beside_null(each), each.published, each.measured)
+            + (each.claim.tolerance, each.note_at(scale))
+            for one in self.result
+            for each in one.judgements
+        ]
+        return pd.DataFrame(rows, columns=["claim", "verdict", "inside", "null", "skill", "published", "measured", "tolerance", "note"])
+
+    def cells(self) -> pd.DataFrame:
+        """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
+        rows = [
+            (each.claim.name, cell.name, cell.published, cell.measured, cell.inside)
+            for one in self.result
+            for each in one.judgements
+            for cell in each.cells
+        ]
+        return pd.DataFrame(rows, columns=["claim", "cell", "published", "measured", "inside"])
+
+    def exhibit(self, name: str) -> ExhibitView:
+        """A table or figure of the paper, such as ``"table3"``, beside ours."""
+        every = {key: list(sections) for one in self.result for key, sections in one.exhibits.items()}
+        if name not in every:
+            raise UnknownNameError("exhibit", name, every)
+        return ExhibitView(every[name])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        return reproduction.as_dict(self.result, self.settings)
+
+    def printout(self) -> Iterator[Part]:
+        """Six lines a paper, the verdicts, and if asked for everything that a terminal can show."""
+        for one in self.result:
+            yield from _lines(one, self.settings, self.seconds, self.place, self.details)
+
+    def _write_report(self, folder: Path) -> None:
+        reproduction.write_report(folder, self.result, self.settings)
+
+    def _draw(self) -> Figure:
+        cells = self.cells()
+        both = cells[["published", "measured"]].apply(pd.to_numeric, errors="coerce")
+        numbers = cells.assign(**both).replace([np.inf, -np.inf], np.nan).dropna(subset=["published", "measured"])
+        return scatter_beside(numbers, "published", "measured", "inside", ("inside", "outside"))
+
+
+def _is_listing(values: Mapping[str, Any]) -> bool:
+    """The command lists the papers, because none is named."""
+    given = {name: values[name] for name in ("out", "strict", "cluster", "details", "experiments")} | {"seeds": values["seeds"] != 1}
+    for option in given:
+        if given[option] and not values["target"]:
+            raise RefusedError(f"--{option}: no paper is named; flashsim reproduce lists them")
+    return not values["target"]
+
+
+@operation
+def reproduce(
+    target: Annotated[
+        str | None,
+        Name(_TARGET, "[PAPER[/CLAIM or /EXHIBIT,...]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
+    ] = None,
+    *,
+    scale: Annotated[float, Scale("Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,
+    jobs: fields.Jobs = None,
+    cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", provenance=False)] = None,
+    out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
+    details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
+    experiments: Annotated[bool, Flag("Of a whole paper also run what judges no claim: sensitivities, causes and open questions.")] = False,
+    strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
+    devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
+    seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.seed)] = 2009,
+    seeds: Annotated[int, fields.Count("Judge under so many seeds, and say which verdicts flip.")] = 1,
+    fresh: fields.Fresh = False,
+    force: fields.Force = False,
+    listed: Annotated[bool, Field("List the papers instead.", constant=_is_listing, provenance=False)] = False,
+) -> ReproductionOutcome | Listing:
+    """Make a paper's runs again, and judge every claim: reproduced, fitted, consistent, differs or not attempted.
+
+    Beside every verdict stands a null model, the best predictor without a simulator; a claim that it passes as well is consistent. Printed
+    are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
+    --details and --out say more. Experiments, which judge no claim, are run by their names or with --experiments. Without a paper, the
+    papers are listed. Results are kept, so that an interrupted run goes on where it stopped. The exit code is 0 whatever the verdicts,
+    unless --strict is given.
+
+    Examples::
+
+        flashsim reproduce
+        flashsim reproduce do2009 --scale 0.01 --details
+        flashsim reproduce do2009/table3-io --scale 0.01 --json table3.json
+        flashsim reproduce do2009/fig2 --scale 0.01 --seeds 2
+        flashsim reproduce do2009/table1,cpu_bound --scale 0.01
+        flashsim reproduce do2009 --scale 0.01 --out results/do2009
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> result = fs.reproduce("do2009/table3-io", scale=0.01)  # doctest: +SKIP
+    """
+    if listed:
+        return _papers()
+    if target is None:
+        names = ", ".join(PAPERS.names())
+        raise InvalidParameterError("target", "not given", f"a paper is needed, of {names}, or a claim of one; fs.papers() lists them")
+    settings, start = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh, cluster, devices), time.monotonic()
+    with ExitStack() as stack:
+        folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
+        with activity("runs") as progress:
+            results = reproduction.reproduce(target, settings, progress, seeds, experiments=experiments)
+        if folder:
+            reproduction.write_report(folder, results, settings)
+    outcome = ReproductionOutcome(results, settings, time.monotonic() - start, str(out) if out else None, details)
+    outcome.status = int(strict and any(each.verdict is Verdict.DIFFERS for one in results for each in one.judgements))
+    return outcome
+
+
+def _papers() -> Listing:
+    """The papers that can be reproduced, how long they take, and how to ask for one."""
+    papers = [load(name) for name in PAPERS.names()]
+    rows = [{name: getattr(each, name) for name in ("name", "title", "reference", "takes")} for each in papers]
+    table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
+    hints = ["Run one:   flashsim reproduce PAPER --scale 0.1 --out DIR", "One claim: flashsim reproduce PAPER/CLAIM, such as"]
+    document = [row | {"claims": [claim.id for claim in each.claims]} for row, each in zip(rows, papers, strict=True)]
+    return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], rows, {"papers": document})
+
+
+def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
+    """Six lines, of experiments without verdicts three, the verdicts, and if asked for everything that a terminal can show."""
+    scale = settings.scale
+    runs, judged = one.results.runs.values(), len(one.judgements)
+    recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
+    for head, text in (
+        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {judged or 'no'} claims"),
+        ("What holds", judged and f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
+        ("What does not", judged and reproduction.share(one, scale, holding=False)),
+        ("In a sentence", judged and reproduction.sentence(one, scale)),
+        ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before{further}"),
+        ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
+    ):
+        if text:
+            yield f"{head:<{_HEAD}}{text}"
+    if one.seeds:
+        others = one.flips_to()
+        flips = [f"{claim} under {count}, {' or '.join(others[claim])}" for claim, count in one.flips().items() if count]
+        text = f"{len(flips)} of {len(one.judgements)} verdicts flip under {len(one.seeds)} more seeds"
+        yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, '; '.join(flips)]))}"
+    if one.judgements:
+        yield from ("", reproduction.verdict_table(one, scale, details=details))
+    if details or not one.judgements:
+        yield from _details(one, settings)
+
+
+def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
+    scale = settings.scale
+    yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
+    for section in one.sections:
+        if section.on_terminal or not one.judgements:
+            yield from section.tables
+            yield from (Explanation(section.text), "")
+    if not one.judgements and not one.sections:
+        yield Explanation(f"Not every run that it needs could be made at scale {scale:g}.")
+    notes = dict.fromkeys(each.note_at(scale) for each in one.judgements)
+    for note in filter(None, notes):
+        claims = ", ".join(each.claim.id for each in one.judgements if each.note_at(scale) == note)
+        yield Explanation(f"{claims}: {note}", "  ")
+    for each in one.judgements:
+        for change in each.claim.changes:
+            text = f"{change['date']}, {change['what']}: {change['was']}, then {change['now']} ({change['why']})"
+            yield Explanation(f"{each.claim.id}, changed {text}", "  ")
+        if outside := each.outside():
+            more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+            yield Explanation(f"{each.claim.id}: outside are {'; '.join(outside[:_NAMED])}{more}", "  ")

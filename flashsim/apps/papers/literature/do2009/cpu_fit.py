@@ -1,0 +1,240 @@
+"""The prices of the CPU preset ``pentium-d-2009``, fitted to the paper's calibration cells and to nothing else.
+
+``python -m flashsim.apps.papers.literature.do2009.cpu_fit`` prints the preset's file.  No device is simulated:
+
+- Kernel prices solve table 5's rows of 8 and 32 KB exactly, on each device: a price a request and a price a byte.
+- User prices are the least squares, in relative errors, of twelve published values: user time in the same four cells of table 5, and
+  table 3's speedups of total time with 200 and 500 MB, eight cells.  A total is I/O + user + kernel time.  The HDD's I/O time is the
+  formula's (`models.haas`) for the figures of table 2, with temporary files written full; the SSD's is that over table 3's I/O speedup.
+- Twelve cells do not tell eight prices apart, since most kinds of work occur together.  What they leave open is settled by keeping
+  the prices a tuple near their common mean (of logarithms): a price e times as high costs as much as a cell that is 1 % off.
+
+Beside them stand the CPU times that table 3 implies.  With I/O seconds h on the HDD, an I/O speedup a and a speedup b of the whole join,
+the SSD's I/O takes h / a, and equal CPU seconds c on both machines follow from (h + c) / (h / a + c) = b.  The counted work of the joins
+with 200 and 500 MB, and their commands and bytes, leave a linear program: prices of at least 0 that minimise the largest relative error of
+the priced times.  Whatever is fitted, and to what, no list of prices does better.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares, linprog
+
+from flashsim.core.units import KIB, MIB, SECONDS
+from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
+from flashsim.execution.requests import HOST, Work
+from flashsim.apps.papers.literature.base import Entry, Exhibit, Section, Shown, Table, load
+from flashsim.apps.papers.literature.do2009.cpu_work import CALIBRATION_MEMORY, KINDS, RUNS, Counts, Run, committed
+from flashsim.apps.papers.literature.do2009.measured import Runs
+from flashsim.apps.papers.literature.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages
+from flashsim.studies.runs.joining import CPU
+from models.disk import Disk
+from models.haas import cost
+
+#: Table 5's rows, KB of a page, and those that the fit sees.
+ROWS, CALIBRATION_ROWS = (2, 4, 8, 16, 32), (8, 32)
+#: Table 2, for pages of 8 KiB.
+_HDD = Disk.from_rates(12, 5.56, PAGE_SIZE, 34 * MIB)
+#: User prices lie in this range, ns: from some thirty cycles at 3.2 GHz to ten microseconds.
+_LEAST, _MOST = 10.0, 10_000.0
+#: Weight of a price that is e times the common mean, as a relative error of a cell.
+_DIVISION = 0.01
+
+Floats = npt.NDArray[np.float64]
+#: Kernel prices a request and a byte, ns, by device.
+Kernel = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class FittedValue:
+    """One published value and what predicts it, seconds: user time, or with other time on the devices ``(hdd + user) / (ssd + user)``."""
+
+    name: str
+    published: float
+    work: Counts
+    hdd: float | None = None
+    ssd: float | None = None
+
+    def value(self, prices: Floats) -> float:
+        """The value for prices in the order of `Work`, ns."""
+        user = float(np.array([self.work.get(kind, 0) for kind in Work], np.float64) @ prices) / SECONDS
+        return user if self.hdd is None or self.ssd is None else (self.hdd + user) / (self.ssd + user)
+
+
+def _published(claim: str, row: str) -> list[float]:
+    """The values of a row that the fit sees."""
+    values = load("do2009").claim(claim).published[row]
+    seen, places = (CALIBRATION_ROWS, ROWS) if claim == "table5" else (CALIBRATION_MEMORY, MEMORY)
+    return [float(values[places.index(place)]) for place in seen]
+
+
+def page_sized(kilobytes: int) -> Counts:
+    """The work of block nested loops with 500 MB, which only reads, with pages of another size and a request a page."""
+    counts = committed()[0]["bnl", 500]
+    pages = counts["bytes"] // (kilobytes * KIB)
+    return {**counts, Work.PAGE: pages, "commands": pages}
+
+
+def fit_kernel() -> Kernel:
+    """Prices by device, from two rows of table 5 each."""
+    runs = [page_sized(kilobytes) for kilobytes in CALIBRATION_ROWS]
+    counts = np.array([[run["commands"], run["bytes"]] for run in runs], np.float64)
+    return {device: tuple((np.linalg.solve(counts, _published("table5", f"{device}, kernel")) * SECONDS).tolist()) for device in DEVICES}
+
+
+def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
+    per_request, per_byte = kernel[device]
+    return (per_request * run["commands"] + per_byte * run["bytes"]) / SECONDS
+
+
+def cells() -> list[FittedValue]:
+    """The twelve values that user prices are fitted to."""
+    values, kernel = [], fit_kernel()
+    speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
+    for (join, memory), run in committed()[0].items():
+        (io_speedup, speedup), hdd = next(speedups[join]), hdd_seconds(join, memory)
+        times = (hdd + kernel_seconds(kernel, "HDD", run), hdd / io_speedup + kernel_seconds(kernel, "SSD", run))
+        values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, run, *times))
+    for device in DEVICES:
+        for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user"), strict=True):
+            values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, page_sized(kilobytes)))
+    return values
+
+
+def hdd_seconds(join: str, memory: int) -> float:
+    """I/O seconds by the formula."""
+    r_full, s_full = committed()[1]
+    return cost(join, *large_pages(PAGE_SIZE), memory * MIB // PAGE_SIZE, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
+
+
+def fit_user(values: list[FittedValue]) -> Floats:
+    """Prices in the order of `Work`, ns."""
+    per_tuple = np.array([kind is not Work.PAGE for kind in Work])
+
+    def residuals(logs: Floats) -> Floats:
+        prices = np.exp(logs)
+        errors = [cell.value(prices) / cell.published - 1 for cell in values]
+        apart = logs[per_tuple] - logs[per_tuple].mean()
+        return np.concatenate([errors, _DIVISION * apart])
+
+    start = np.full(len(Work), np.log(500.0))
+    solution = least_squares(residuals, start, bounds=(np.log(_LEAST), np.log(_MOST)), xtol=1e-12, ftol=1e-12, gtol=1e-12)
+    return np.asarray(np.exp(solution.x))
+
+
+@cache
+def prices(without: Collection[str] = ()) -> CpuModel:
+    """Prices, rounded as the preset's, whose user part is fitted without table 3's cells of some joins, such as ``("grace-hash",)``."""
+    return _model(fit_user([cell for cell in cells() if not any(f", {join} " in cell.name for join in without)]), {})
+
+
+def fitted() -> tuple[CpuModel, list[str]]:
+    """The preset, its prices rounded, and what is said above them."""
+    values = cells()
+    prices = fit_user(values)
+    without = np.array([fit_user(values[:omitted] + values[omitted + 1 :]) for omitted in range(len(values))])
+    sources = {
+        f"user.{kind.value}": f"fitted: do2009, tables 3 and 5; {low:.0f} to {high:.0f} with any one of the cells left out"
+        for kind, low, high in zip(Work, without.min(axis=0), without.max(axis=0), strict=True)
+    }
+    for device in DEVICES:
+        source = f"fitted: do2009, table 5, {device}, rows of 8 and 32 KB"
+        sources |= {f"kernel.{device.lower()}.{part}": source for part in ("per_request", "per_byte")}
+    sources[f"user.{DEFAULT}"] = "fitted: do2009, tables 3 and 5; the geometric mean of the prices a tuple"
+    return _model(prices, sources), [*_COMMENTS, *(f"  {each.name}: {each.published:g}, {each.value(prices):.4g}" for each in values)]
+
+
+def _model(prices: Floats, sources: Mapping[str, str]) -> CpuModel:
+    user: dict[str, float] = {kind: float(f"{price:.3g}") for kind, price in zip(Work, prices, strict=True)}
+    per_request, per_byte = ({device.lower(): float(f"{price[part]:.4g}") for device, price in fit_kernel().items()} for part in (0, 1))
+    cores = {HOST: 2}  # "a dual-core Pentium"
+    return CpuModel(CPU, user | {DEFAULT: mean_price(user)}, per_request, per_byte, sources, cores=cores)
+
+
+_COMMENTS = (
+    "The machine of Do and Patel (DaMoN 2009): a dual-core Pentium of 3.2 GHz under Red Hat Enterprise 5.",
+    "",
+    "Printed by python -m flashsim.apps.papers.literature.do2009.cpu_fit, whose beginning says how every price was fitted, and to which cells.",
+    "Whatever rests on these prices is fitted. The cells of user time, published and as fitted:",
+)
+
+
+def implied_cpu(hdd_io: float, io_speedup: float, join_speedup: float) -> float:
+    """CPU seconds that two speedups imply, given the I/O seconds on the slower device.
+
+    Examples
+    --------
+    >>> implied_cpu(300, 2, 1.5)  # 300 s and 150 s of I/O: (300 + 150) / (150 + 150) = 1.5
+    150.0
+    """
+    return (hdd_io - join_speedup * hdd_io / io_speedup) / (join_speedup - 1)
+
+
+def implied(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
+    """SSD's I/O and CPU seconds of each run that table 3 implies, from its I/O seconds on the HDD."""
+    io, join = (load("do2009").claim(name).published for name in ("table3-io", "table3-join"))
+    speedups = {run: [float(row[run[0]][MEMORY.index(run[1])]) for row in (io, join)] for run in hdd_io}
+    return {run: (seconds / speedups[run][0], implied_cpu(seconds, *speedups[run])) for run, seconds in hdd_io.items()}
+
+
+def _implied(runs: Runs) -> list[Section]:
+    rows, totals = list[list[Entry]](), dict[Run, float]()
+    for setup in GRID:
+        run = join, memory = setup.join, setup.memory
+        hdd, ssd = (runs.result(setup, machine) for machine in ("HDD", "SSD"))
+        if hdd and ssd:
+            ssd_io, cpu = implied({run: hdd.total.io})[run]
+            totals[run] = ssd_io + cpu
+            rows.append([LABELS[join], memory, cpu, hdd.total.cpu, ssd.total.cpu, totals[run], ssd.total.total, cpu / hdd.total.io])
+    pairs = {memory: [totals.get((join, memory)) for join in ("grace-hash", "hybrid-hash")] for memory in MEMORY}
+    ratios = [f"{grace / hybrid:.2f} at {memory} MB" for memory, (grace, hybrid) in pairs.items() if grace and hybrid]
+    text = load("do2009").text("implied_cpu", ratios=", ".join(ratios))
+    header = ["join", "MB", "CPU s implied", "ours, HDD", "ours, SSD", "SSD total s implied", "ours", "implied CPU over I/O, HDD"]
+    return [Section("CPU times that table 3 implies", text, [Table(header, rows, "implied-cpu", digits=2)])]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least largest relative error, the prices that have it, ns of each kind of work, and the seconds that they give each run."""
+
+    error: float
+    prices: dict[str, float]
+    seconds: dict[Run, float]
+
+
+def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
+    """The prices of user work and of the kernel's that come nearest to CPU seconds of runs at a scale."""
+    counts = [committed()[0][run] for run in seconds]
+    work: Floats = np.array([[one.get(kind, 0) for kind in KINDS] for one in counts]) * scale / SECONDS
+    shares = work / np.array(list(seconds.values()))[:, None]
+    least, ones = np.append(np.zeros(len(KINDS)), 1.0), np.ones((len(shares), 1))
+    limits = np.vstack([np.hstack([shares, -ones]), np.hstack([-shares, -ones])])
+    solution = linprog(least, A_ub=limits, b_ub=np.vstack([ones, -ones])[:, 0])
+    *prices, error = np.asarray(solution.x).tolist()
+    return Bound(error, dict(zip(KINDS, prices, strict=True)), dict(zip(seconds, (work @ prices).tolist(), strict=True)))
+
+
+def _bound(runs: Runs) -> list[Section]:
+    io = {run: seconds for run in RUNS if (seconds := runs.seconds(Setup(*run), "HDD", "io")) is not None}
+    if len(io) < len(RUNS):
+        return []
+    every = {run: cpu for run, (_, cpu) in implied(io).items()}
+    without = {run: seconds for run, seconds in every.items() if run[0] != "grace-hash"}
+    bounds = [bound(seconds, runs.settings.scale) for seconds in (every, without)]
+    rows: list[list[Entry]] = [[LABELS[run[0]], run[1], every[run], *(one.seconds.get(run) for one in bounds)] for run in RUNS]
+    text = load("do2009").text("cpu_bound", every=100 * bounds[0].error, without=100 * bounds[1].error)
+    header = ["join", "MB", "CPU s implied", "nearest prices", "nearest without GH"]
+    return [Section("Nearest prices of CPU work", text, [Table(header, rows, "cpu-bound", digits=1)])]
+
+
+EXHIBITS: Mapping[str, Exhibit] = {
+    "implied_cpu": Shown(LONGEST_FIRST, _implied, runs=Runs),
+    "cpu_bound": Shown([Setup(*run) for run in RUNS], _bound, runs=Runs),
+}
+
+if __name__ == "__main__":
+    model, comments = fitted()
+    print(model.as_toml(comments), end="")

@@ -1,0 +1,277 @@
+"""Reproduction of papers: make the runs that the chosen claims need, judge each claim, and report: one HTML page, tables and pictures."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.protocols import Progress
+from flashsim.core.provenance import provenance
+from flashsim.apps.papers.literature.base import Paper, chosen
+from flashsim.studies.judging.cells import Cell
+from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
+from flashsim.studies.presentation import report
+from flashsim.studies.presentation.plots import Beside, published_beside_ours
+from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.tables import Table, same, write_csv
+from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, JobResult, Results, Settings, make
+
+#: The verdicts on claims that are inside their limits.
+HOLD = (Verdict.REPRODUCED, Verdict.FITTED, Verdict.CONSISTENT)
+#: Published numbers of a claim from which on they are drawn beside ours.
+_DRAWN = 6
+#: Digits of a run's id in a report: enough to distinguish far more runs than a paper has.
+_SHOWN_DIGITS = 10
+#: Characters of a run's parameters in a report: the table of runs beside the page has them in full.
+_SHOWN_PARAMETERS = 200
+
+
+@dataclass(frozen=True)
+class PaperResult:
+    """A paper's judged claims, the sections of its report by exhibit, and the runs behind both."""
+
+    paper: Paper
+    judgements: Sequence[Judgement]
+    exhibits: Mapping[str, Sequence[Section]]
+    results: Results
+    #: Verdicts on the claims, in their order, under each further seed.
+    seeds: Sequence[Sequence[Verdict]] = ()
+
+    def flips(self) -> dict[str, int]:
+        """Seeds under which the verdict on a claim is another one, by the claim's id."""
+        return {
+            each.claim.id: sum(verdicts[place] is not each.verdict for verdicts in self.seeds) for place, each in enumerate(self.judgements)
+        }
+
+    def flips_to(self) -> dict[str, list[str]]:
+        """Other verdicts under further seeds, by the claim's id."""
+        return {
+            each.claim.id: list(dict.fromkeys(verdicts[place].value for verdicts in self.seeds if verdicts[place] is not each.verdict))
+            for place, each in enumerate(self.judgements)
+        }
+
+    @property
+    def sections(self) -> list[Section]:
+        """Sections of the report, one exhibit after another."""
+        return [section for sections in self.exhibits.values() for section in sections]
+
+
+def reproduce(
+    target: str | None, settings: Settings, progress: Progress | None = None, seeds: int = 1, *, experiments: bool = False
+) -> list[PaperResult]:
+    """Judge the claims that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) is, and again under each further seed.
+
+    Experiments of a whole paper are run only if they are asked for.
+    """
+    if settings.devices not in DEVICES:
+        raise UnknownNameError("devices", settings.devices, DEVICES)
+    papers = chosen(target)
+    for paper, *_ in papers:
+        if settings.scale < paper.least_scale:
+            raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
+    if "/" in (target or ""):
+        experiments = True
+        ((paper, _, exhibits),) = papers
+        for name in exhibits:
+            if not paper.is_run(name, settings.scale):
+                least = f"{paper.name}/{name} means nothing below {paper.least_scales[name]:g}"
+                raise InvalidParameterError("scale", settings.scale, least)
+    return [_reproduce_paper(paper, claims, exhibits, settings, progress, seeds, experiments) for paper, claims, exhibits in papers]
+
+
+def _reproduce_paper(
+    paper: Paper,
+    claims: Sequence[Claim],
+    exhibits: Sequence[str],
+    settings: Settings,
+    progress: Progress | None,
+    seeds: int,
+    experiments: bool,
+) -> PaperResult:
+    run = [name for name in exhibits if paper.is_run(name, settings.scale) and (experiments or name not in paper.experiments)]
+    results, judgements = _judge(paper, claims, run, settings, progress)
+    by_exhibit = {name: list(paper.exhibit(name).sections(results)) for name in run}
+    for judgement in judgements:
+        if judgement.cells:
+            by_exhibit[judgement.claim.exhibit or ""].append(_comparison(judgement))
+    for name in set(exhibits) - set(run):
+        why = f"flashsim reproduce {paper.name}/{name}, or with --experiments"
+        if not paper.is_run(name, settings.scale):
+            why = f"it means nothing below scale {paper.least_scales[name]:g}"
+        by_exhibit[name] = [Section(paper.exhibit(name).TITLE, f"Not run: {why}.")]
+    judged = [name for name in run if any(claim.exhibit == name for claim in claims)]
+    others = [_judge(paper, claims, judged, replace(settings, seed=settings.seed + more), progress)[1] for more in range(1, seeds)]
+    verdicts = [[each.verdict for each in judgements_of_seed] for judgements_of_seed in others]
+    return PaperResult(paper, judgements, {name: by_exhibit[name] for name in exhibits}, results, verdicts)
+
+
+def _judge(
+    paper: Paper, claims: Sequence[Claim], exhibits: Sequence[str], settings: Settings, progress: Progress | None
+) -> tuple[Results, list[Judgement]]:
+    """The runs of some exhibits, and the verdicts on the claims."""
+    ids = [claim.id for claim in claims]
+    jobs = [job for name in exhibits for job in paper.exhibit(name).jobs(ids, settings)]
+    results = make(jobs, settings, progress, paper.translation_layers, kinds=paper.kinds, more=paper.parts())
+    return results, [paper.judge(claim, results) for claim in claims]
+
+
+def _comparison(judgement: Judgement) -> Section:
+    """A claim's cells: published numbers beside ours and the null model's, drawn by row if there are many."""
+    claim = judgement.claim
+    rows = [
+        [cell.name, cell.variant, cell.published, cell.measured, null.measured, cell.inside]
+        for cell, null in zip(judgement.cells, judgement.null_cells, strict=True)
+    ]
+    table = Table(["cell", "variant", "published", "ours", "null model", "inside"], rows, f"{claim.id}-cells", digits=3)
+    numbers = [cell for cell in judgement.cells if cell.is_number and not cell.variant and not cell.points]
+    pictures = {}
+    if len(numbers) >= _DRAWN:
+        by_row = {row: [cell for cell in numbers if cell.row == row] for row in dict.fromkeys(cell.row for cell in numbers)}
+        panels = {
+            row: Beside([f"{cell.place:g}" for cell in row_cells], *_sides(row_cells), row_cells[0].limit)
+            for row, row_cells in by_row.items()
+        }
+        pictures[claim.id] = published_beside_ours(panels, "", "", share=False)
+    return Section(claim.title, f"{claim.source}: {claim.tolerance}.", [table], pictures)
+
+
+def _sides(cells: Sequence[Cell]) -> tuple[list[float], list[float | None]]:
+    """Published numbers, and ours."""
+    return [float(cell.published or 0) for cell in cells], [cell.values[0] for cell in cells]
+
+
+def verdict_table(result: PaperResult, scale: float, *, details: bool) -> Table:
+    """Every claim with its verdict, and its title, or in detail both numbers."""
+    more = (lambda each: (each.published, each.measured)) if details else (lambda each: (each.claim.title,))
+    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *beside_null(each), *more(each)] for each in result.judgements]
+    return Table(["claim", "verdict", "inside", "null", "skill", *(("published", "measured") if details else ("what it says",))], rows)
+
+
+def beside_null(judgement: Judgement) -> list[str]:
+    """Published numbers that the null model has inside, and the skill beyond it."""
+    if judgement.skill is None:
+        return ["-", "-"]
+    passes = "passes" if judgement.null["passes"] else "fails"
+    return [f"{judgement.null['inside']}, {passes}" if judgement.tally.published_cells else passes, f"{judgement.skill:+.2f}"]
+
+
+def sentence(result: PaperResult, scale: float) -> str:
+    """The verdicts on a paper in one sentence that can be quoted."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts(result, scale).items())
+    nulls = sum(each.null["inside"] or 0 for each in result.judgements)
+    size = "at the published size" if scale == 1 else f"at scale {scale:g}"
+    numbers = f"{tally([result])} published numbers inside, null models {nulls}"
+    return f"{result.paper.name} {size}: of {len(result.judgements)} claims {kinds}; {numbers}."
+
+
+def share(result: PaperResult, scale: float, *, holding: bool) -> str:
+    """Claims that hold, and why others do not, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
+    kinds = Counter(each.kind_at(scale) for each in result.judgements if (each.verdict in HOLD) == holding)
+    reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+    return f"{kinds.total()} of {len(result.judgements)} claims{f' ({reasons})' if reasons else ''}"
+
+
+def tally(results: Sequence[PaperResult]) -> Tally:
+    return sum((each.tally for one in results for each in one.judgements), Tally())
+
+
+def counts(result: PaperResult, scale: float) -> dict[str, int]:
+    """Claims by verdict, of those that occurred; below scale 1 none differs."""
+    kinds = Counter(each.kind_at(scale) for each in result.judgements)
+    return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
+
+
+def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any]:
+    return {
+        "papers": [one.paper.name for one in results],
+        "scale": settings.scale,
+        "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
+        **vars(tally(results)),
+        "sentences": [sentence(one, settings.scale) for one in results],
+        "claims": [
+            each.as_dict(settings.scale)
+            | {"seeds": 1 + len(one.seeds), "flips": one.flips()[each.claim.id]}
+            | {"flips_to": one.flips_to()[each.claim.id]}
+            for one in results
+            for each in one.judgements
+        ],
+        "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in results]}, settings.seed),
+    }
+
+
+def write_report(folder: Path, results: Sequence[PaperResult], settings: Settings) -> None:
+    """Fill a folder with ``report.html``, the tables and the pictures."""
+    (folder / "report.html").write_text(_html(results, settings), encoding="utf-8")
+    for one in results:
+        prefix = f"{one.paper.name}-"
+        rows = [each.as_dict(settings.scale) | {"tally": str(each.tally)} for each in one.judgements]
+        columns = {"claim": "id", "verdict": "shown", "inside": "tally"} | same("published", "measured", "tolerance", "note")
+        write_csv(Table.of(rows, columns), folder / f"{prefix}claims.csv")
+        runs = [
+            [job.id, job.label, job.function, job.arguments, run.seconds, "kept" if run.recalled else "made now"]
+            for job, run in one.results.runs.items()
+        ]
+        header = ["run", "label", "function", "parameters", "seconds", "result"]
+        write_csv(Table(header, runs), folder / f"{prefix}runs.csv")
+        for section in one.sections:
+            section.write_files(folder, prefix)
+
+
+def _html(results: Sequence[PaperResult], settings: Settings) -> str:
+    origin = as_dict(results, settings)["provenance"]
+    parts = [_template_values(one, settings.scale) for one in results]
+    contents = [part for one in parts for part in one["contents"]]
+    title = f"{', '.join(one.paper.name for one in results)} at scale {settings.scale:g}"
+    return report.page(
+        "reproduction.html.j2",
+        title,
+        contents,
+        origin,
+        papers=parts,
+        beside_null=beside_null,
+        settings=settings,
+        version=origin["flashsim"],
+    )
+
+
+def _run(job: Job, result: JobResult) -> dict[str, Any]:
+    """The template's values of one run."""
+    own = dict(job.parameters)
+    run: dict[str, Any] = {"id": job.id, "short": job.id[:_SHOWN_DIGITS], "label": job.label or job.function, "function": job.function}
+    run |= {"scale": own.pop("scale", "-"), "seed": own.pop("seed", "-"), "seconds": result.seconds, "recalled": result.recalled}
+    parameters = ", ".join(f"{name}={value}" for name, value in own.items())
+    return run | {"parameters": parameters if len(parameters) <= _SHOWN_PARAMETERS else f"{parameters[:_SHOWN_PARAMETERS]}..."}
+
+
+def _template_values(one: PaperResult, scale: float) -> dict[str, Any]:
+    name = one.paper.name
+    runs = [_run(job, result) for job, result in one.results.runs.items()]
+    by_id = {run["id"]: run for run in runs}
+    exhibits = [
+        {
+            "id": f"{name}-exhibit-{exhibit}",
+            "sections": [section.scoped(f"{name}-") for section in sections],
+            "judgements": [each for each in one.judgements if each.claim.exhibit == exhibit],
+        }
+        for exhibit, sections in one.exhibits.items()
+        if sections
+    ]
+    runs_of = {}
+    for claim in (each.claim for each in one.judgements):
+        jobs = one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings) if claim.exhibit else ()
+        runs_of[claim.id] = [by_id[id] for id in dict.fromkeys(job.id for job in jobs) if id in by_id]
+    contents = [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
+    return {
+        "paper": one.paper,
+        "sentence": sentence(one, scale),
+        "beside_null": beside_null,
+        "contents": [*contents, (f"{name}-claims", "Claim by claim"), (f"{name}-runs", "Runs")],
+        "figures": [("published numbers inside", str(tally([one]))), *((kind, str(count)) for kind, count in counts(one, scale).items())],
+        "judgements": one.judgements,
+        "exhibits": exhibits,
+        "runs": runs,
+        "by_id": by_id,
+        "runs_of": runs_of,
+    }

@@ -1,0 +1,278 @@
+"""A study of drives under one load: runs of each drive, made once and kept, and what they say of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.processes import free_memory
+from flashsim.core.protocols import Progress
+from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
+from flashsim.device import engines, presets
+from flashsim.apps.programs.advice.runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
+from flashsim.studies.replaying import preconditioning
+from flashsim.studies.replaying.survey import Survey, warn_of
+from flashsim.studies.runs import kept
+from flashsim.studies.runs.jobs import Job, Settings, make
+
+#: All drives that are simulated.
+ALL = "all"
+#: Bytes of memory that a page of a flash drive and of its copy take, about.
+_ROOM = 40
+_BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A latency of all requests together that must not be exceeded.
+
+    Examples
+    --------
+    >>> Bound.parse("p99=2ms", "bound")
+    Bound(latency='p99', most=2000000)
+    """
+
+    #: One of `flashsim.apps.programs.advice.runs.LATENCIES`.
+    latency: str
+    #: In ns.
+    most: int
+
+    @classmethod
+    def parse(cls, text: Any, parameter: str) -> Bound:
+        """The bound that a text says."""
+        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise InvalidParameterError(parameter, repr(text), "a latency and its bound are needed, such as p99=2ms")
+        if match[1] not in LATENCIES:
+            raise UnknownNameError(f"{parameter}: latency", match[1], LATENCIES)
+        if (most := parse_duration(match[2], parameter)) <= 0:
+            raise InvalidParameterError(parameter, text, "the bound must be above 0")
+        return cls(match[1], most)
+
+    def __str__(self) -> str:
+        return f"{self.latency} within {format_duration(self.most)}"
+
+
+@dataclass(frozen=True)
+class AdviceStudy(LoadStudy):
+    """Parameters of a study: `devices` are presets, or their files."""
+
+    devices: Sequence[str]
+    bound: Bound
+
+
+@dataclass(frozen=True)
+class DriveAdvice:
+    """Results of one drive's runs."""
+
+    preset: presets.Preset
+    study: AdviceStudy
+    #: Results of `flashsim.apps.programs.advice.runs.run_repeatedly` and `find_load`; None where the drive was refused.
+    repeated: Mapping[str, Any] | None = None
+    load: Mapping[str, Any] | None = None
+    #: Why it was.
+    problem: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.preset.name
+
+    @property
+    def greatest(self) -> float:
+        """The greatest load as a multiple of the recorded one; infinite if no load breaks the bound."""
+        assert self.load is not None
+        return math.inf if self.load["greatest"] is None else self.load["greatest"]
+
+    @property
+    def is_load_settled(self) -> bool:
+        """False where a flash drive had free blocks, or its rate still moved, all the time: in the long run it may carry less."""
+        return self.load is None or self.load.get("settled", True)
+
+    @property
+    def years(self) -> float | None:
+        worn = self.repeated["wear"] if self.repeated else None
+        return worn["years"] if worn else None
+
+    @property
+    def latency(self) -> float:
+        """The latency that is bounded, ns, at the recorded load."""
+        assert self.repeated is not None
+        return float(self.repeated["latency"][self.study.bound.latency])
+
+    @property
+    def performance(self) -> str:
+        """What keeps the drive from a greater load than `greatest`: a latency beyond the bound, or else its throughput."""
+        assert self.load is not None
+        bound, limit = self.study.bound, self.load["limit"] or math.inf
+        broken = any(tried[bound.latency] > bound.most for tried in self.load["tried"] if tried["speed"] <= limit)
+        return "latency" if broken else "throughput"
+
+    @property
+    def decides(self) -> str:
+        """Limit of the drive's load: its latency, its throughput, its life, or nothing that was looked at."""
+        if self.problem:
+            return ""
+        if self.greatest < 1:
+            return self.performance
+        if self.years is not None and self.years < self.study.years:
+            return "life"
+        if self.years is not None and self.years / self.study.years < self.greatest:
+            return "life, at more load"
+        return "nothing" if math.isinf(self.greatest) else f"{self.performance}, at more load"
+
+    @property
+    def proviso(self) -> str:
+        """Words behind a load that may hold for some time alone."""
+        return "" if self.is_load_settled else ", by a rate that had not settled"
+
+    @property
+    def carries(self) -> float:
+        """The greatest load at which the bound holds and the drive lives as long as is needed."""
+        return min(self.greatest, math.inf if self.years is None else self.years / self.study.years)
+
+    def row(self) -> dict[str, Any]:
+        """Latencies (us), greatest load, write amplification, years, and energy (J, W on average); JSON-ready, None: not known."""
+        row: dict[str, Any] = {"device": self.name, "kind": self.preset.kind, "capacity": self.preset.capacity}
+        if self.repeated is None or self.load is None:
+            return row | {"problem": self.problem}
+        report = self.repeated["report"]
+        row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
+        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"], "load_settled": self.is_load_settled}
+        row |= {"holds": self.greatest >= 1, "decides": self.decides}
+        worn = self.repeated["wear"] or {}
+        row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
+        joules = (report.get("energy") or {}).get("total")
+        return row | {"energy_j": joules, "watts": joules / (report["duration"] / SECONDS) if joules and report["duration"] else None}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Results of a study."""
+
+    study: AdviceStudy
+    what: Survey
+    #: Those that carry most first, of equal ones those of the lowest latency, then those that were refused.
+    drives: Sequence[DriveAdvice]
+    #: Number of runs kept from before.
+    recalled: int = 0
+
+    def title(self) -> str:
+        return f"{self.study.name}: {self.what.requests:,} requests on {len(self.drives)} drives, {self.study.bound}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [each.row() for each in self.drives]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready: the rows; and by device the report of the trace as recorded, repetitions, and loads that were tried."""
+        asked = asdict(self.study) | {"devices": list(self.study.devices), "stamps": None, "trace": None}
+        runs = {each.name: {**each.repeated, "loads": each.load["tried"]} for each in self.drives if each.repeated and each.load}
+        return {"study": asked, "verdict": self.verdict(), "drives": self.rows(), "runs": runs}
+
+    def verdict(self) -> str:
+        """Sentence that says what decides."""
+        study, able = self.study, [each for each in self.drives if not each.problem]
+        if not able:
+            return f"None of {len(self.drives)} drives takes the trace: {self.drives[0].problem}."
+        within = [each for each in able if each.greatest >= 1]
+        best = able[0]
+        if not within:
+            words = f"none of {len(able)} drives carries the recorded load with {study.bound}"
+            (decides,) = causes if len(causes := {each.performance for each in able}) == 1 else ("",)
+            words = f"{decides.capitalize()} decides: {words}" if decides else words.capitalize()
+            if decides == "latency":
+                closest = min(able, key=lambda each: each.latency)
+                words += f"; {closest.name} comes closest, with {format_duration(round(closest.latency))}"
+            most = max(able, key=lambda each: each.greatest)
+            return (
+                f"{words}; {most.name} carries most, {most.greatest:.2g} times that load{most.proviso}." if most.greatest else f"{words}."
+            )
+        living = [each for each in within if each.years is None or each.years >= study.years]
+        if not living:
+            longest = max(within, key=lambda each: each.years or 0)
+            return (
+                f"Life decides: {len(within)} of {len(able)} drives keep {study.bound}, but none lives {study.years:g} years; "
+                f"{longest.name} lives longest, {longest.years:.2g} years."
+            )
+        words = f"{len(living)} of {len(able)} drives keep {study.bound}"
+        words += "" if len(living) == len(within) else f" and live {study.years:g} years"
+        if math.isinf(best.carries):
+            return f"{words}; no load breaks the bound of {best.name}{best.proviso}."
+        cause = "its life" if best.decides.startswith("life") else best.performance
+        return f"{words}; {best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides{best.proviso}."
+
+
+def names_of(texts: Iterable[str]) -> list[str]:
+    """Presets by name or file, with commas between; ``all`` stands for each flash drive and disk of the presets."""
+    words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    names = [each for word in words for each in ([*_drives()] if word == ALL else [word])]
+    for name in names:
+        presets.load(name)
+    return list(dict.fromkeys(names))
+
+
+def _drives() -> Iterable[str]:
+    return (name for name in presets.names() if presets.load(name).kind in ("ssd", "hdd"))
+
+
+def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progress | None = None) -> Advice:
+    """Run the trace on each drive, unless that is kept from before.
+
+    Raises
+    ------
+    InvalidParameterError
+        The trace has no times; an argument is out of its bounds.
+    """
+    if not what.timed:
+        raise InvalidParameterError("trace", study.name, "it does not say when requests arrived, so that it is no load that could grow")
+    if study.repeats < 1:
+        raise InvalidParameterError("repeats", study.repeats, "it must be at least 1")
+    warn_of(what, what.pace())
+    jobs, problems = dict[str, tuple[Job, Job]](), dict[str, str]()
+    for device in study.devices:
+        preset = presets.load(device)
+        try:
+            jobs[device] = _jobs(study, device, preset, what)
+        except CapacityError as problem:
+            problems[device] = str(problem)
+    every = [job for pair in jobs.values() for job in pair]
+    parts = [part for device in jobs for part in engines.parts_for(presets.load(device))]
+    room, free = max([_room(presets.load(device)) for device in jobs], default=0), free_memory()
+    if room and free is not None:  # the largest drives may be run side by side
+        settings = replace(settings, jobs=max(1, min(settings.jobs, free // room)))
+    results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
+    drives = [
+        DriveAdvice(presets.load(device), study, *(results[job] for job in jobs[device]))
+        if device in jobs
+        else DriveAdvice(presets.load(device), study, problem=problems[device])
+        for device in study.devices
+    ]
+    drives.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
+    return Advice(study, what, drives, sum(run.recalled for run in results.runs.values()))
+
+
+def _room(preset: presets.Preset) -> int:
+    """Bytes of memory that a run of a drive takes, about."""
+    flash = preset.flash
+    return _ROOM * flash.pools * flash.blocks_per_plane * flash.slots_per_block if flash else 0
+
+
+def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey) -> tuple[Job, Job]:
+    """Runs of one drive, by one process."""
+    if what.reach > preset.capacity:
+        raise CapacityError(f"it holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}")
+    room, free = _room(preset), free_memory()
+    if free is not None and room > free:
+        raise CapacityError(f"it takes {format_size(room // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free")
+    state = study.state if preset.flash else ""
+    if state:
+        preconditioning.parse_state(state, preset)
+    load = asdict(Load(study.trace, study.format, device, state, study.seed, what.pace(), study.limit))
+    stamps, bound = dict(study.stamps) | kept.stamps([device]), study.bound
+    return (
+        Job.of(run_repeatedly, f"{preset.name} as recorded", device, load=load, stamps=stamps, repeats=study.repeats),
+        Job.of(find_load, f"{preset.name} at {bound}", device, load=load, stamps=stamps, latency=bound.latency, most=bound.most),
+    )

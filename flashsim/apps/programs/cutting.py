@@ -1,0 +1,358 @@
+"""Power is cut at every call of a recorded program that changes what would be left, and a check looks at the files that are left."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from functools import cached_property
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from flashsim.core.errors import RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.rng import generator
+from flashsim.apps.programs.copies import left
+from flashsim.apps.programs.cut_report import Coverage, CutReport
+from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, modes
+from flashsim.apps.programs.looks import looked_at, watched
+from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
+from flashsim.apps.programs.outcomes import Outcomes
+from flashsim.apps.programs.recipes import Answer, Cut, Failure, shortest
+from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
+from traces.calls import schema
+from traces.calls.schema import COPIED, Recording
+from traces.calls.syntax import escaped, unescaped
+
+#: Calls before a cut that are told where none of their effects is lost.
+_EFFECTS_TOLD = 2
+#: Failures whose recipes are looked for at most, and of them those that fail as others do; many have one recipe.
+_SEARCHES, _ALIKE = 30, 10
+#: Lines of a recipe.
+_LINES = 12
+#: Outcomes of a cut that are looked at by default.
+OUTCOMES = 32
+
+
+class Drive(NamedTuple):
+    """Rules of a drive for writes that it has acknowledged."""
+
+    #: It honours flushes, or its cache does not lose its content.
+    keeps_flushed: bool = True
+    #: A cut may leave a page with some of its sectors.
+    tears: bool = True
+    #: A preset that is simulated besides; None for none.
+    device: str | None = None
+
+
+class PowerCuts:
+    """All power cuts of one recording.
+
+    Parameters
+    ----------
+    before
+        Files and folders below `folder` when the program began (`flashsim.apps.programs.images.snapshot`), which the recording
+        numbers in this order.
+    after
+        The same when it had ended, which the calls have to lead to.
+    check
+        Shell command that looks at the files left, in a copy of the folder; it passes if its exit code is 0.
+    outcomes
+        Outcomes of a cut that are looked at, at most: all, if there are no more.
+    limit
+        Seconds that a check may take.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        folder: Path,
+        before: Mapping[str, bytes],
+        after: Mapping[str, bytes],
+        check: str,
+        drive: Drive,
+        outcomes: int = OUTCOMES,
+        seed: int = 0,
+        limit: float = 60.0,
+    ) -> None:
+        rows = recording.table.to_pylist()
+        for row in rows:
+            row |= {name: unescaped(row[name]) for name in ("path", "other") if row[name]}
+        for source, row in pairwise(rows):
+            row["source"] = source
+        #: Numbers of the calls that matter in the recording, and the calls.
+        self._moved = _moved_in(rows, f"{folder}/")
+        is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
+        self.numbers = [at for at, row in enumerate(rows) if is_printed[at] or _matters(row, f"{folder}/", self._moved)]
+        self.rows = [rows[number] for number in self.numbers]
+        self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
+        self.after = after
+        self.draw = generator(seed, "power cuts of a program")
+        numbers = {path: number for number, path in enumerate(before)}
+        self.files = VolatileFiles(numbers, {numbers[path]: content for path, content in before.items()}, drive.keeps_flushed)
+        self._on_drive = DriveCuts(recording.table, drive.device, drive.keeps_flushed) if drive.device else None
+        self._folders = SimpleQueue[ImageFolder]()
+        #: Answers of the check by image, of those that cuts leave and of those that only recipes were tried with.
+        self._answers, self._tried = dict[bytes, Answer | None](), dict[bytes, Answer]()
+        self._searches = 0
+        self.report = CutReport(missed=recording.missed)
+        self._effects = list[int]()
+        self._copy()
+
+    def run(self, progress: Progress, jobs: int, most_failures: int = 5) -> CutReport:
+        """Check every image that a cut can leave, each once.
+
+        Raises
+        ------
+        RefusedError
+            The calls do not lead to the files as the program left them; or the check does not pass on these, or looks at none of them.
+        """
+        with tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place, ThreadPoolExecutor(jobs) as pool:
+            permissions = modes(self.folder)
+            for number in range(jobs):
+                self._folders.put(ImageFolder(Path(place), number, permissions))
+            self._check_looks(self._check_end(), Path(place))
+            for cuts in _in_batches(chain(self._drive_cuts(_frozen(self.files)), self._cuts()), 4 * jobs):
+                fresh = []
+                for cut in cuts:
+                    self.report.cuts += 1
+                    image = self._image(cut)
+                    key = digest(image, cut.printed)
+                    if key not in self._answers:
+                        self._answers[key] = None
+                        fresh.append((cut, image, key))
+                looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
+                for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
+                    self._answers[key] = Answer.of(code, output)
+                    if code:
+                        self.report.failed_images += 1
+                        self._note(cut, Answer.of(code, output), output.strip(), most_failures)
+                self.report.images += len(fresh)
+                progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
+        return self.report
+
+    def _copy(self) -> None:
+        """Give writes that the kernel made from one file to another the bytes of the first; note calls with effects."""
+        files = _frozen(self.files)
+        for number, row in enumerate(self.rows):
+            if row["other"] and row["call"] == "write" and row["length"] and row["content"] is None:
+                row["content"] = self._copied(files, number)
+            if self._apply(files, number, row) and row["call"] not in schema.SYNCS:
+                self._effects.append(number)
+        self.report.missed = [line for line in self.report.missed if not line.startswith(COPIED)]
+
+    def _copied(self, files: VolatileFiles, number: int) -> bytes:
+        """Bytes of a copy within the kernel: of its source as calls left it, or of its target at the end."""
+        row, content = self.rows[number], b""
+        source, length = row["source"], row["length"]
+        if source["offset"] is not None and source["path"].startswith(f"{self.folder}/"):
+            content = files.content(source["file"])[source["offset"] :][:length]
+        if len(content) < length:
+            content = left(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
+        if len(content) < length:
+            raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escaped(source['path'])}; its bytes are lost")
+        return content
+
+    @cached_property
+    def _last_paths(self) -> dict[int, str]:
+        """Paths that files have in the end."""
+        files = _frozen(self.files)
+        for number, row in enumerate(self.rows):
+            self._apply(files, number, {**row, "content": None})
+        return {file: path for path, file in files.latest.items()}
+
+    def _check_end(self) -> tuple[dict[str, bytes], bytes]:
+        """The files as the program left them, and what it had printed; the check passes."""
+        files, printed = _frozen(self.files), b""
+        for number, row in enumerate(self.rows):
+            printed += _printed(row)
+            self._apply(files, number, row)
+        image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
+        if unlike := difference(self.after, image):
+            path, there, ours = unlike
+            missed = [line for line in self.report.missed if escaped(path) in line] or self.report.missed
+            words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
+            raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed) or 'a call on it that is not followed'}")
+        image = self._below(image)
+        code, output = self._look(image, printed)
+        if code:
+            raise RefusedError(f"check: it fails before any cut, on the files as they are recorded (exit code {code}): {_line(output)}")
+        return image, printed
+
+    def _check_looks(self, end: tuple[dict[str, bytes], bytes], place: Path) -> None:
+        """Refuse a check that looks at none of the files that the program wrote; a check that strace cannot watch may look anywhere."""
+        prefix, rows = f"{self.folder}/", [self.rows[number] for number in self._effects]
+        names = [(name, row[name].removeprefix(prefix)) for row in rows for name in ("path", "other") if str(row[name]).startswith(prefix)]
+        wrote, renamed = {path for _, path in names}, {path for name, path in names if name == "other"}
+        if not wrote:
+            raise RefusedError(f"crash: the program wrote no file in {escaped(str(self.folder))}: name its folder with --folder")
+        folder = self._folders.get()
+        code, _ = folder.look(*end, watched(self.check, place / "calls"), self.limit)
+        self._folders.put(folder)
+        if code:
+            return
+        looks = looked_at(place / "calls", folder.root)
+        if not any(path in wrote or renamed.intersection(map(str, Path(path).parents)) for path in looks):
+            some = ", ".join(map(escaped, sorted(wrote)[:3])) + ", ..." * (len(wrote) > 3)
+            raise RefusedError(f"crash: the check opened none of the files that the program wrote: {some}")
+
+    def _cuts(self) -> Iterator[Cut]:
+        printed, files = b"", self.files
+        last = _frozen(files), printed
+        yield Cut(0, files.everything(), last[0], printed)
+        for number, row in enumerate(self.rows):
+            states = self._under_way(files, number, row, printed)
+            printed += _printed(row)
+            self.report.calls += self._apply(files, number, row)
+            for state, output in (*states, (_frozen(files), printed)):
+                # a flush that settles nothing, and a call that changes nothing, leave what there was
+                if output != last[1] or not state.is_like(last[0]):
+                    last = state, output
+                    yield from self._outcomes(number, state, output)
+
+    def _outcomes(self, number: int, state: VolatileFiles, printed: bytes) -> Iterator[Cut]:
+        outcomes = Outcomes(state, self.draw, self.drive.tears)
+        for remains in outcomes.take(self.outcomes):
+            yield Cut(number, remains, state, printed)
+        possible = None if outcomes.possible is None else outcomes.possible.total()
+        self.report.coverage.append(Coverage(self._call(number), possible, outcomes.tried.total(), outcomes.untried()))
+
+    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any], printed: bytes) -> list[tuple[VolatileFiles, bytes]]:
+        """Files while a synchronous write is under way: all that it writes may be there or not."""
+        if row["call"] not in schema.WRITES or not row["flags"] & SYNCED:
+            return []
+        written = _frozen(files)
+        self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
+        return [(written, printed)]
+
+    def _drive_cuts(self, files: VolatileFiles) -> Iterator[Cut]:
+        """Cuts of the simulated drive: what its sectors hold, of the effects of calls that had begun."""
+        if self._on_drive is None:
+            return
+        there, images, lost = FilesOnDrive(files, self.rows, self.numbers, self._apply), set[bytes](), 0
+        for count, moment in enumerate(self._on_drive, 1):
+            remains, state, is_durable_there = there.at(moment)
+            cut = Cut(max(0, there.returned - 1), remains, state, b"".join(map(_printed, self.rows[: there.returned])))
+            images.add(digest(self._image(cut), cut.printed))
+            lost += not is_durable_there
+            self.report.on_drive = {"cuts": count, "images": len(images), "lost_durable": lost}
+            yield cut
+
+    def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
+        """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""
+        return _matters(row, f"{self.folder}/", self._moved) and files.apply(number, row)
+
+    def _image(self, cut: Cut) -> dict[str, bytes]:
+        return self._below(cut.files.image(cut.remains))
+
+    def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Files below the folder, by paths within it, with symbolic links to such files that lead to those of the image."""
+        prefix = f"{self.folder}/"
+        below = {path.removeprefix(prefix): content for path, content in image.items() if path.startswith(prefix)}
+        inner = [path for path, content in below.items() if path.endswith(LINK) and content.startswith(os.fsencode(prefix))]
+        targets = {path: os.fsdecode(below[path]).removeprefix(prefix) for path in inner}
+        return below | {path: os.fsencode(os.path.relpath(target, os.path.dirname(path[:-2]))) for path, target in targets.items()}
+
+    def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
+        """The check's exit code on an image, and its output."""
+        folder = self._folders.get()
+        try:
+            return folder.look(image, printed, self.check, self.limit)
+        finally:
+            self._folders.put(folder)
+
+    def _note(self, cut: Cut, answer: Answer, output: str, most: int) -> None:
+        """Count a failure for one that is known, or note it: one of each answer, and of more with other recipes `most` in all."""
+        call, failures = self._call(cut.call), self.report.failures
+        alike = [each for each in failures if each.answer == answer]
+        there = next((each for each in alike if cut.remains.torn and each.call == call), None)
+        if not alike or (there is None and len(failures) < most and self._searches < _ALIKE):
+            failure = Failure(call, self._recipe(cut, answer), output, answer)
+            there = next((each for each in alike if each.recipe == failure.recipe), None)
+            if there is None:
+                failures.append(failure)
+                return
+        (there or alike[0]).count += 1
+
+    def _recipe(self, cut: Cut, answer: Answer) -> tuple[str, ...]:
+        """The shortest recipe that fails with the same answer; after many searches what this cut lost or kept."""
+
+        def fails(remains: Remains) -> bool:
+            image = self._image(cut._replace(remains=remains))
+            key = digest(image, cut.printed)
+            known = self._answers.get(key) or self._tried.get(key)
+            if known is None:
+                code, output = self._look(image, cut.printed)
+                known = self._tried[key] = Answer.of(code, output)
+            return known == answer
+
+        remains, is_loss = shortest(cut, fails) if self._searches < _SEARCHES else (cut.remains, True)
+        self._searches += 1
+        kept, lost = cut.files.effects(remains)
+        words = [f"{'lost' if is_loss else 'kept'}: {self._call(each.call)}" for each in (lost if is_loss else kept)]
+        if not is_loss and not kept:
+            words = ["lost: all that was not synced"]
+        for page, (_, first, behind) in remains.torn.items():
+            last = [each.call for each in cut.files.patches if each.page == page][remains.patches[page] - 1]
+            sectors = f"sectors {first} to {behind - 1} are" if behind - first > 1 else f"sector {first} is"
+            words.append(f"torn: {self._call(last)}: of page {page[1]} only {sectors} written")
+        words = list(dict.fromkeys(words)) or self._around(cut)
+        return tuple(words[:_LINES] + [f"and {len(words) - _LINES:,} more"] * (len(words) > _LINES))
+
+    def _around(self, cut: Cut) -> list[str]:
+        """Calls before and after a cut that loses nothing: whose effects are there, and which comes too late."""
+        pending = {each.call for each in cut.files.patches} | {each.call for each in cut.files.changes}
+        before = [number for number in self._effects if number <= cut.call][-_EFFECTS_TOLD:]
+        after = [number for number in self._effects if number > cut.call][:1]
+        words = [f"{'kept' if number in pending else 'durable'}: {self._call(number)}" for number in before]
+        return words + [f"not made yet: {self._call(number)}" for number in after]
+
+    def _short(self, path: str | None) -> str:
+        """A path without the folder."""
+        return escaped((path or "").removeprefix(f"{self.folder}/"))
+
+    def _call(self, number: int) -> str:
+        """A call in words."""
+        row = self.rows[number]
+        details = [self._short(row["path"]), *([f"-> {self._short(row['other'])}"] if row["call"].startswith("rename") else [])]
+        details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
+        details += [f"{row['length']:,} B"] if row["length"] is not None else []
+        return f"call {number + 1}: {row['call']}({', '.join(details)})"
+
+
+def _frozen(files: VolatileFiles) -> VolatileFiles:
+    """The files as they are now; what was durable is shared."""
+    frozen = copy(files)
+    frozen.patches, frozen.changes, frozen.latest = list(files.patches), list(files.changes), dict(files.latest)
+    return frozen
+
+
+def _printed(row: Mapping[str, Any]) -> bytes:
+    """Bytes that a call writes to standard output."""
+    return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
+
+
+def _moved_in(rows: Sequence[Mapping[str, Any]], folder: str) -> set[Any]:
+    """Numbers of files that are renamed or linked into a folder, and the folders where they were."""
+    named = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(folder)]
+    moved = {row["file"] for row in named if row["file"] >= 0}
+    return moved | {os.path.dirname(row["path"]) for row in named}
+
+
+def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:
+    """True if a call works on files of a folder or such as are moved into it, or syncs everything."""
+    below = any(str(row[name] or "").startswith(folder) for name in ("path", "other"))
+    below = below or row["path"] == folder[:-1] or row["call"] in ("sync", "syncfs")
+    below = below or row["file"] in moved or (row["call"] in schema.SYNCS and row["path"] in moved)
+    return below and row["call"] != "mmap"
+
+
+def _in_batches(cuts: Iterator[Cut], size: int) -> Iterator[list[Cut]]:
+    while batch := list(islice(cuts, size)):
+        yield batch
+
+
+def _line(output: str) -> str:
+    return (output.strip().splitlines() or ["it printed nothing"])[-1][:200]

@@ -1,0 +1,205 @@
+"""A program is recorded while it runs, unchanged: ``strace`` watches its system calls, the file system tells where its files lie."""
+
+import fcntl
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
+from flashsim.core.units import MIB
+from flashsim.apps.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
+from flashsim.apps.programs.copies import Sources
+from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
+from traces.calls.strace import EXPRESSION, OPTIONS, Reader
+from traces.calls.syntax import escaped
+
+#: Bytes of a content that are kept; a longer write is cut, which the recording says.
+LONGEST_CONTENT = 64 << 20
+#: Calls of the small program that shows what recording a call costs, and MiB of the one that shows what contents cost.
+_TRIAL, _TRIAL_MIB = 2000, 8
+
+
+def record(
+    command: Sequence[str] = (),
+    pid: int | None = None,
+    contents: bool = False,
+    folder: Path | None = None,
+    extents: bool = False,
+    before: Mapping[str, bytes] | None = None,
+) -> Recording:
+    """Run a program, or attach to one, until it ends; the calls that it made.
+
+    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.
+
+    Parameters
+    ----------
+    contents
+        Also record the bytes that are written.
+    folder
+        Where the program runs; here without it.
+    extents
+        Also ask the file system where the files lie, once the program has ended.
+    before
+        All files below the folder when the program begins; they are numbered in this order.
+
+    Raises
+    ------
+    RefusedError, MissingFileError
+        There is no strace, or it may not watch programs here; there is no such program or process.
+    """
+    strace = _strace()
+    if pid is None and shutil.which(command[0]) is None:
+        if os.path.exists(command[0]):
+            raise RefusedError(f"record: {command[0]!r} may not be executed")
+        raise MissingFileError(f"record: no program {command[0]!r}")
+    place = str(folder or os.getcwd())
+    with tempfile.TemporaryDirectory(prefix="flashsim-record-") as own:
+        lines, errors = Path(own, "calls"), Path(own, "errors")
+        watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
+        watch += ["-e", EXPRESSION]
+        target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
+        begin, since = time.monotonic(), time.time_ns()
+        with errors.open("w") if pid else nullcontext() as file:
+            code, state = _watch([*watch, *target], place, pid, file, lines)
+        seconds = time.monotonic() - begin
+        if not lines.exists() or (pid and code and not lines.stat().st_size):
+            reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
+            raise RefusedError(f"record: strace could not watch {reason}")
+        copied = Sources(lines, since, LONGEST_CONTENT).content
+        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
+        if before is not None:
+            reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
+            reader.names.whole = escaped(f"{place}/")
+        with lines.open(encoding="ascii", errors="backslashreplace") as text:
+            # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
+            table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
+    cost = _cost(strace, reader.calls, _kept(table) if contents else 0)
+    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
+    files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
+    places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
+    return Recording(table, command, lines_of(reader.missed), facts, places)
+
+
+def _strace() -> str:
+    """The path of a strace that may watch programs."""
+    strace = shutil.which("strace")
+    if strace is None:
+        raise RefusedError("record: strace is not installed; on Debian and Ubuntu: sudo apt-get install strace")
+    trial = subprocess.run([strace, "-qq", *OPTIONS, "-e", "trace=none", "-o", os.devnull, "true"], capture_output=True, text=True)
+    if trial.returncode:
+        raise RefusedError(f"record: strace may not watch programs here, or is older than 5.11: {_reason(trial.stderr, strace)}")
+    return strace
+
+
+def _reason(text: str, strace: str) -> str:
+    """The first line of what strace printed."""
+    return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
+
+
+def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path) -> tuple[int, State]:
+    """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
+
+    An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets it as well, of the
+    terminal by itself, else from here; the recording ends with the program.
+    """
+    ends = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, signal.SIG_IGN) for each in ends]
+    try:
+        with standing(pid) if pid else nullcontext(state_of_own(folder)) as state:
+            process = subprocess.Popen(
+                command, cwd=folder, stderr=errors, preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in ends]
+            )
+            for each in ends:
+                signal.signal(each, lambda number, _: process.send_signal(number) if pid else hand_on(process.pid, lines, number))
+            if pid:
+                wait_attached(pid, process, state)
+        code = process.wait()
+    finally:
+        for each, handler in zip(ends, before, strict=True):
+            signal.signal(each, handler)
+    if pid and -code in ends:
+        code = 0
+    return code if code >= 0 else 128 - code, state
+
+
+def _cost(strace: str, calls: int, kept: int) -> float:
+    """Seconds by which recording calls, and keeping bytes of their contents, made a program longer, by small ones with and without."""
+    if shutil.which("dd") is None:
+        raise FlashsimError("record: dd, which shows what recording a call costs, is not installed")
+    copy = ["dd", "if=/dev/zero", f"of={os.devnull}"]
+    small, large = [*copy, "bs=1", f"count={_TRIAL}"], [*copy, "bs=1M", f"count={_TRIAL_MIB}"]
+    watch = [strace, *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=read,write"]
+    without = [*watch, "-s", "0", "-o", os.devnull, "--"]
+    cost = max(0.0, _seconds([*without, *small]) - _seconds(small)) / (2 * _TRIAL) * calls
+    if kept:
+        with tempfile.NamedTemporaryFile(prefix="flashsim-record-") as lines:
+            took = _seconds([*watch, "-s", str(LONGEST_CONTENT), "-o", lines.name, "--", *large]) - _seconds([*without, *large])
+        cost += max(0.0, took) / (2 * _TRIAL_MIB * MIB) * kept
+    return cost
+
+
+def _seconds(command: Sequence[str]) -> float:
+    """Time that a program takes."""
+    begin = time.monotonic()
+    subprocess.run(command, capture_output=True, check=False)
+    return time.monotonic() - begin
+
+
+def _kept(table: pa.Table) -> int:
+    """Bytes that strace tells of reads and writes, if contents are recorded."""
+    is_data = pc.is_in(table["call"].cast("string"), pa.array(READS + WRITES))
+    moved = table.filter(pc.and_(is_data, pc.is_null(table["other"])))["result"]
+    return int(pc.sum(pc.min_element_wise(pc.max_element_wise(moved, 0), LONGEST_CONTENT)).as_py() or 0)
+
+
+#: The request, its flag that writes what is dirty first, and the layouts of its head and of an extent.
+_FIEMAP, _SYNC = 0xC020660B, 1
+_HEAD, _EXTENT = struct.Struct("=QQIIII"), struct.Struct("=QQQQQIIII")
+#: Extents that are asked for at once, and flags of those that have no place: unknown, delayed, and inside of metadata.
+_AT_ONCE, _PLACELESS, _LAST = 256, 0x2 | 0x4 | 0x200, 0x1
+
+Extents = list[tuple[int, int, int]]
+
+
+def extents_of(paths: Iterable[str]) -> dict[str, Extents]:
+    """Extents of the files that still are, by path: byte of the file, byte of the device, and length.
+
+    Files of other devices than the one on which most lie are left out, and so are those whose file system does not tell.
+    """
+    by_path, devices = dict[str, Extents](), dict[str, int]()
+    for path in dict.fromkeys(paths):
+        if Path(path).is_file() and (pieces := _extents(path)):
+            by_path[path], devices[path] = pieces, os.stat(path).st_dev
+    most = Counter(devices.values()).most_common(1)
+    return {path: pieces for path, pieces in by_path.items() if devices[path] == most[0][0]}
+
+
+def _extents(path: str) -> Extents:
+    pieces, start, is_last = Extents(), 0, False
+    try:
+        with open(path, "rb") as file:
+            while not is_last:
+                data = bytearray(_HEAD.pack(start, (1 << 64) - 1 - start, _SYNC, 0, _AT_ONCE, 0) + bytes(_AT_ONCE * _EXTENT.size))
+                fcntl.ioctl(file.fileno(), _FIEMAP, data)
+                count = _HEAD.unpack_from(data)[3]
+                for number in range(count):
+                    logical, physical, length, _, _, flags, *_ = _EXTENT.unpack_from(data, _HEAD.size + number * _EXTENT.size)
+                    if not flags & _PLACELESS:
+                        pieces.append((logical, physical, length))
+                    start, is_last = logical + length, bool(flags & _LAST)
+                is_last = is_last or not count
+    except OSError:
+        return []
+    return pieces

@@ -1,0 +1,109 @@
+"""``flashsim device serve``: a simulated drive, with content, for programs that speak NBD."""
+
+import os
+import tempfile
+from contextlib import ExitStack, closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError, StandardOutputError
+from flashsim.core.request import SECTOR
+from flashsim.core.units import format_size
+from flashsim.device import presets
+from flashsim.device.device import Device
+from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
+from flashsim.apps.serving.nbd.drive import check_scale
+from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
+from flashsim.operations import fields
+from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
+from flashsim.operations.operation import operation, origin
+from flashsim.operations.outcome import Listing
+from flashsim.studies.presentation.terminal import say
+from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
+from traces.file.recording import ParquetWriter
+
+_LOOPBACK = "127.0.0.1"
+
+
+@operation
+def serve_device(
+    preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
+    *,
+    socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,
+    port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=partial(fields.count, least=0, most=65535))] = None,
+    listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS", needs="port")] = None,
+    run: Annotated[str | None, Field("Serve while this shell command runs; it finds $uri.", "COMMAND")] = None,
+    time_scale: Annotated[float, Number("Real seconds a simulated second; 0: no latency is imposed.", metavar="F")] = 1.0,
+    read_only: Annotated[bool, Flag("Refuse writes.")] = False,
+    content: Annotated[str | None, Name("Keep what the drive holds in this file, made if it is not there.", "FILE", reads=True)] = None,
+    trace: Annotated[Any, Target("Record every request.", "TRACE.parquet")] = None,
+    empty: Annotated[bool, Flag("Begin with an empty flash drive; otherwise it was written in order.")] = False,
+    precondition: fields.Precondition = None,
+    force: fields.Force = False,
+) -> Listing:
+    """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
+
+    It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
+    128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. A file of --content that was not made for this drive is refused without
+    --force, which makes it as long and lets clients overwrite it, or --read-only; --force also replaces a socket that a server left behind.
+
+    Examples::
+
+        flashsim device serve ocz-core-60gb --socket drive.sock --trace asked.parquet
+        flashsim device serve nvme-tlc-1tb --port 10809 --time-scale 20 --read-only
+        flashsim device serve toshiba-5400-320gb --run 'echo "$uri"' --json served.json
+    """
+    if (socket is not None) + (port is not None) > 1:
+        raise RefusedError("--port: there is a --socket already; take one of them")
+    if socket is None and port is None and not run:
+        raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
+    with ExitStack() as open_files:
+        drive = presets.load(preset)
+        check_scale(time_scale)
+        check(drive, empty, precondition)
+        device = Device(drive)
+        if port is not None:
+            place = open_files.enter_context(at_port(port, listen or _LOOPBACK))
+        else:
+            own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
+            place = open_files.enter_context(at_path(own, force))
+        # content in a file, or else in at most half of the machine's memory
+        in_file = FileContent(Path(content), device.capacity // SECTOR * SECTOR, read_only, force) if content else None
+        store = open_files.enter_context(closing(in_file or MemoryContent(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)))
+        with activity("filling") as progress:
+            state = bring_into(device, store, empty, precondition, progress)
+        warm_up(device.preset)
+        journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
+
+        def ready() -> None:
+            state_line = [f"state before: {state}"] if state else []
+            with suppress(StandardOutputError):  # clients come all the same
+                say(f"{device.name}, {format_size(device.capacity)}, {_pace(time_scale)}, at {place.uri}", *state_line)
+
+        session = serve(device, store, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
+        journal.close()
+    statistics = device.statistics()
+    document = {"session": vars(session), **journal.as_dict(statistics), "state": state, "provenance": origin()}
+    tables = (part for table in journal.tables(statistics) for part in ("", table))
+    listing = Listing([*_summary(session, journal), *tables], [vars(session)], document)
+    listing.status = session.status or 0
+    return listing
+
+
+def _pace(scale: float) -> str:
+    return "no latency imposed" if scale == 0 else "in real time" if scale == 1 else f"{scale:g} real seconds a simulated one"
+
+
+def _summary(session: ServingReport, journal: Journal) -> list[str]:
+    lines = [f"served for {session.seconds:.1f} s: {session.clients:,} connections, {journal.requests:,} requests"]
+    counts = (
+        (session.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),
+        (session.broken, "connections broke off"),
+        (session.refused, "requests were refused and never reached the drive"),
+        (journal.unanswered, "requests were not answered: their client had gone, or serving ended"),
+        (journal.late, f"replies were late: they left more than {LATE:.0%} of their time after it"),
+    )
+    lines += [f"{count:,} {what}" for count, what in counts if count]
+    return [*lines, *([session.read_only_because] if session.read_only_because else [])]

@@ -1,1 +1,0 @@
-"""The labs, a file each: what is written, and how it is judged (`flashsim.coursework.grading.Lab`)."""
