@@ -1,7 +1,8 @@
 """What a database algorithm costs on a storage device, in virtual time, from Python: ``import flashsim as fs``.
 
-``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a module of ``flashsim.operations.face``, imported when it is
-first asked for.  Importing this package first makes sure that its three siblings can be imported (see `flashsim.siblings`).
+``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a module of ``flashsim.operations.face`` or of an app's
+``face``, imported when it is first asked for.  Importing this package first makes sure that its three siblings can be imported (see
+`flashsim.siblings`).
 """
 
 import sys
@@ -20,26 +21,24 @@ if _problem:
         raise SystemExit(2)
     raise ImportError(_problem)
 
-#: Where the names of the front door are, by name and not by import: this room lies below that one.
-_FACE = "flashsim.operations.face"
 
-
-def _names() -> list[str]:
-    """The names of the front door: the modules of its folder."""
-    places: list[str] = list(import_module(_FACE).__path__)
-    return sorted(path.stem for place in places for path in Path(place).glob("[!_]*.py"))
+def _faces() -> dict[str, str]:
+    """The names of the front door and the module of each, found by their folders: those of the floors' operations and of apps."""
+    here = Path(__file__).parent
+    files = [path.relative_to(here.parent) for folder in ("operations", "apps/*") for path in here.glob(f"{folder}/face/[!_]*.py")]
+    return {path.stem: ".".join(path.with_suffix("").parts) for path in files}
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'flashsim' has no attribute '{name}'")
-    if name in _names():
-        value = globals()[name] = getattr(import_module(f"{_FACE}.{name}"), name)
+    if place := _faces().get(name):
+        value = globals()[name] = getattr(import_module(place), name)
         return value
     from flashsim.core.errors import UnknownNameError
 
-    raise AttributeError(str(UnknownNameError("flashsim", name, _names())))
+    raise AttributeError(str(UnknownNameError("flashsim", name, sorted(_faces()))))
 
 
 def __dir__() -> list[str]:
-    return sorted({*_names(), *(name for name in globals() if name.startswith("__"))})
+    return sorted({*_faces(), *(name for name in globals() if name.startswith("__"))})

@@ -25,119 +25,27 @@ from flashsim.studies.runs import interrupts
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
-#: The subcommands: the module of `flashsim.operations` that declares each, and its operation there; or the commands of a group.
-COMMANDS: dict[str, str | dict[str, str]] = {
-    "reproduce": "face.reproduce:reproduce",
-    "join": "face.join:join",
-    "fetch": "face.fetch:fetch",
-    "export": "face.export:export",
-    "record": "face.record:record",
-    "advise": "face.advise:advise",
-    "fleet": "face.fleet:fleet",
-    "crash": "face.cut_power:cut_power",
-    "device": {
-        "list": "face.devices:list_presets",
-        "show": "face.devices:show",
-        "new": "face.devices:new_device",
-        "import-diskspecs": "face.devices:import_diskspecs",
-        "bench": "face.bench:bench",
-        "calibrate": "face.calibrate:calibrate",
-        "identify": "face.identify:identify",
-        "serve": "commands.serve:serve_device",
-    },
-    "trace": {"info": "face.trace:trace", "convert": "face.trace:convert", "replay": "face.replay:replay"},
-    "cache": {
-        "list": "face.algorithms:policies",
-        "simulate": "face.cache:cache",
-        "compare": "face.cache:comparison",
-        "curve": "face.cache:curve",
-        "keep": "face.cache:keep",
-    },
-    "pool": {
-        "list": "face.algorithms:designs",
-        "run": "face.pool:pool",
-        "crash": "face.crash:crash",
-        "restart": "face.restart:restart",
-    },
-    "smart": {"run": "face.smart:smart"},
-    "check": "face.check:check",
-    "lab": {
-        "list": "face.labs:labs",
-        "start": "face.labs:start",
-        "check": "face.labs:check",
-        "grade": "face.labs:grade",
-        "leaderboard": "face.labs:leaderboard",
-    },
-    "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
-    "doctor": "commands.doctor:doctor",
-}
-_GROUPS = {
-    "device": """
-        Device presets, every value with its source, micro-benchmarks, and drives served to other programs.
+#: The package of the floors' operations, and the folder of the apps'.  Each tells in `COMMANDS` by which of its modules a command is
+#: declared, and in `GROUPS` what groups are for.
+_OPERATIONS, _APPS = "flashsim.operations", "flashsim.apps"
 
-        Examples::
 
-            flashsim device list
-            flashsim device show ocz-core-60gb
-            flashsim device bench ocz-core-60gb --quick --only order
-            flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml
-        """,
-    "trace": """
-        Recorded requests.
+def _declared() -> tuple[dict[str, str | dict[str, str]], dict[str, str]]:
+    """Subcommands, ``module:operation`` each or the commands of a group, and the help texts of groups."""
+    commands: dict[str, Any] = {}
+    groups: dict[str, str] = {}
+    apps = sorted(path.parent.name for path in Path(__file__).parent.glob("apps/*/__init__.py"))
+    for package in map(import_module, (_OPERATIONS, *(f"{_APPS}.{name}" for name in apps))):
+        groups |= getattr(package, "GROUPS", {})
+        for name, place in package.COMMANDS.items():
+            if isinstance(place, str):
+                commands[name] = f"{package.__name__}.{place}"
+            else:
+                commands.setdefault(name, {}).update({member: f"{package.__name__}.{each}" for member, each in place.items()})
+    return commands, groups
 
-        Examples::
 
-            flashsim trace info bnl.parquet
-            flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
-            flashsim trace replay bnl.parquet --on intel-x25e-64gb
-        """,
-    "cache": """
-        Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
-
-        Examples::
-
-            flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
-            flashsim cache compare pages.txt lru arc sieve --size 10%
-            flashsim cache curve pages.txt
-            flashsim cache list
-        """,
-    "pool": """
-        A memory pool that an SSD extends: transactions by design, devices and sizes, in virtual time.
-
-        Examples::
-
-            flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
-            flashsim pool crash --restart lvr --exhaustive --histories 3
-            flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
-            flashsim pool list
-        """,
-    "smart": """
-        Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
-
-        Examples::
-
-            flashsim smart run "SELECT avg(o_totalprice) FROM o" \
-                --table o=tpch:orders@0.01 --device samsung-smart-400gb
-        """,
-    "lab": """
-        Labs for courses: notebooks, checks, marks on fresh instances, and contests.
-
-        Examples::
-
-            flashsim lab list
-            flashsim lab start replacement
-            flashsim lab check replacement.ipynb
-            flashsim lab grade replacement_ada.ipynb --out marks.csv
-        """,
-    "validate": """
-        Simulated devices held against measured ones.
-
-        Examples::
-
-            flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
-            flashsim validate ssd --claim first --scale 0.1
-        """,
-}
+COMMANDS, _GROUPS = _declared()
 
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2
@@ -174,7 +82,7 @@ class Commands(TyperGroup):
             )
         elif place:
             module, _, name = place.partition(":")
-            resolved = typer.main.get_command(command(getattr(import_module(f"flashsim.operations.{module}"), name), args[0]))
+            resolved = typer.main.get_command(command(getattr(import_module(module), name), args[0]))
             resolved.name = args[0]
             self.commands[args[0]] = resolved
         return super().resolve_command(ctx, args)
@@ -183,7 +91,7 @@ class Commands(TyperGroup):
 def _summary(place: str) -> str:
     """The help text of a command, read without importing it."""
     module, _, name = place.partition(":")
-    source = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    source = Path(__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
     functions = (each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef))
     return next(command_help(ast.get_docstring(each) or "") for each in functions if each.name == name)
 

@@ -27,13 +27,13 @@ BESIDE_TESTS = ("mypy", "documentation", "ruff check", "ruff format", "import-li
 #: Processes of tests; more than four want too much memory.
 WORKERS = min(4, os.cpu_count() or 1)
 _DEVICES = tuple(f"tests/flashsim/{room}" for room in ("core", "device", "hdd"))
-_COMMANDS = ("tests/flashsim/operations", "tests/apps/labs", "tests/notebooks")
+_COMMANDS = ("tests/flashsim/operations", "tests/apps", "tests/notebooks")
 #: The tests, in parts: a process keeps what it loaded, compiled and cached to its end, which for all of them is over a gigabyte.
 PARTS = {
     "devices": [*_DEVICES],
     "units": ["tests/flashsim", *(f"--ignore={folder}" for folder in (*_DEVICES, *_COMMANDS))],
     "commands": [*_COMMANDS],
-    "families": ["--ignore=tests/flashsim", "--ignore=tests/notebooks", "--ignore=tests/benchmarks"],
+    "families": ["--ignore=tests/flashsim", "--ignore=tests/apps", "--ignore=tests/notebooks", "--ignore=tests/benchmarks"],
 }
 #: Rows of the table of times.
 _ROWS = 40

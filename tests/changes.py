@@ -22,7 +22,8 @@ _CASES = {
 }
 #: The module of all commands, that of what completes them (which names all families), and packages whose modules are named like values.
 _COMMAND_LINE, _COMPLETION = "flashsim.command_line", "flashsim.operations.command"
-_LAZY, _ALL_FAMILIES = ("flashsim.operations.face.", "flashsim.testing.contracts."), re.compile(r"_FLASHSIM_COMPLETE|\bdeclarations\(\)")
+_LAZY = re.compile(r"flashsim\.(operations\.face|apps\.\w+\.face|testing\.contracts)\.")
+_ALL_FAMILIES = re.compile(r"_FLASHSIM_COMPLETE|\bdeclarations\(\)")
 #: Names of modules, and of packages below which a formatted string names one: command lines have rules of their own.
 _DOTTED = re.compile(rf"\b(?:tests|{'|'.join(ROOMS)})(?:\.\w+)+(?:(?<!\.operations)\.\{{)?")
 _DOCSTRING = re.compile(r'(\A|:\n +)r?""".*?"""', re.DOTALL)
@@ -53,13 +54,14 @@ class Selection:
 
     def _loads(self) -> Iterator[tuple[set[str], set[str], str]]:
         """What is loaded by name: the modules that do so, the names, and the node."""
-        for table in re.findall(r"(?ms)^COMMANDS\b[^=]*= (\{.*?\})$", self.nodes.get(_COMMAND_LINE, "")):
-            for name, place in ast.literal_eval(table).items():
-                for part, module in (place if isinstance(place, dict) else {"": place}).items():
-                    yield {_COMMAND_LINE}, {f"flashsim {name} {part}".strip()}, f"flashsim.operations.{module.partition(':')[0]}"
+        for package in self.modules:
+            for table in re.findall(r"(?ms)^COMMANDS\b[^=]*= (\{.*?\})$", self.nodes[package]):
+                for name, place in ast.literal_eval(table).items():
+                    for part, module in (place if isinstance(place, dict) else {"": place}).items():
+                        yield {_COMMAND_LINE}, {f"flashsim {name} {part}".strip()}, f"{package}.{module.partition(':')[0]}"
         families = {package: owner for owner in self.owners for package in _FAMILY.findall(self.nodes[owner])}
         for module in self.modules:
-            if module.startswith(_LAZY):
+            if _LAZY.match(module):
                 names = {module.rpartition(".")[2], *re.findall(r"(?m)^class (\w+)", self.nodes[module])}
                 yield {"flashsim"}, {f"import {each}" for each in names}, module
             for package, owner in families.items():

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, core, settings
 
 import flashsim
-from flashsim.core.source_files import kernels_folder
 from flashsim.apps.programs import attaching
+from flashsim.core.source_files import kernels_folder
 from flashsim.studies.runs import jobs, parallel
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server

@@ -1,1 +1,93 @@
 """Operations that people run, each declared once: `face` has the names of `fs`, `commands` further ones of the command line."""
+
+#: Subcommands: the module of this package that declares each, and its operation there; or the commands of a group.
+COMMANDS: dict[str, str | dict[str, str]] = {
+    "join": "face.join:join",
+    "fetch": "face.fetch:fetch",
+    "export": "face.export:export",
+    "device": {
+        "list": "face.devices:list_presets",
+        "show": "face.devices:show",
+        "new": "face.devices:new_device",
+        "import-diskspecs": "face.devices:import_diskspecs",
+        "bench": "face.bench:bench",
+        "calibrate": "face.calibrate:calibrate",
+        "identify": "face.identify:identify",
+    },
+    "trace": {"info": "face.trace:trace", "convert": "face.trace:convert", "replay": "face.replay:replay"},
+    "cache": {
+        "list": "face.algorithms:policies",
+        "simulate": "face.cache:cache",
+        "compare": "face.cache:comparison",
+        "curve": "face.cache:curve",
+        "keep": "face.cache:keep",
+    },
+    "pool": {
+        "list": "face.algorithms:designs",
+        "run": "face.pool:pool",
+        "crash": "face.crash:crash",
+        "restart": "face.restart:restart",
+    },
+    "smart": {"run": "face.smart:smart"},
+    "check": "face.check:check",
+    "validate": {"hdd": "face.compare:hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
+    "doctor": "commands.doctor:doctor",
+}
+#: Help texts of groups of commands.
+GROUPS = {
+    "device": """
+        Device presets, every value with its source, micro-benchmarks, and drives served to other programs.
+
+        Examples::
+
+            flashsim device list
+            flashsim device show ocz-core-60gb
+            flashsim device bench ocz-core-60gb --quick --only order
+            flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml
+        """,
+    "trace": """
+        Recorded requests.
+
+        Examples::
+
+            flashsim trace info bnl.parquet
+            flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
+            flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        """,
+    "cache": """
+        Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
+
+        Examples::
+
+            flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
+            flashsim cache compare pages.txt lru arc sieve --size 10%
+            flashsim cache curve pages.txt
+            flashsim cache list
+        """,
+    "pool": """
+        A memory pool that an SSD extends: transactions by design, devices and sizes, in virtual time.
+
+        Examples::
+
+            flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
+            flashsim pool crash --restart lvr --exhaustive --histories 3
+            flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
+            flashsim pool list
+        """,
+    "smart": """
+        Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
+
+        Examples::
+
+            flashsim smart run "SELECT avg(o_totalprice) FROM o" \
+                --table o=tpch:orders@0.01 --device samsung-smart-400gb
+        """,
+    "validate": """
+        Simulated devices held against measured ones.
+
+        Examples::
+
+            flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+            flashsim validate ssd --claim first --scale 0.1
+        """,
+}

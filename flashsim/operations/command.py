@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from inspect import Parameter, Signature, cleandoc
@@ -233,13 +233,13 @@ def _wrap_command(example: re.Match[str]) -> str:
     return " \\\n".join(lines)
 
 
-def completions(prefix: str, kinds: tuple[str, ...]) -> list[str]:
+def completions(prefix: str, kinds: tuple[str | Callable[[], Iterable[str]], ...]) -> list[str]:
     """Values of some kinds that begin with a prefix, for shells."""
-    return [value for kind in kinds for value in values(kind) if value.startswith(prefix)]
+    return [value for kind in kinds for value in (values(kind) if isinstance(kind, str) else kind()) if value.startswith(prefix)]
 
 
 def values(kind: str) -> list[str]:
-    """Names of a kind: members of a family and files in this folder that could be one, presets, or papers."""
+    """Names of a kind: members of a family and files in this folder that could be one, or presets."""
     if kind in _FAMILIES:
         module, name = _FAMILIES[kind]
         family = getattr(import_module(module), name)
@@ -257,8 +257,3 @@ def values(kind: str) -> list[str]:
             return [*import_module("traces.references.base").GENERATORS.names(), "join"]
         case "graphs":
             return list(import_module("algorithms.page_access.instances").FAMILIES)
-        case "papers":
-            return list(import_module("flashsim.apps.papers.literature.base").PAPERS.names())
-        case _:  # all claims of all papers, as PAPER/CLAIM
-            papers = import_module("flashsim.apps.papers.literature.base")
-            return [claim.name for name in papers.PAPERS.names() for claim in papers.load(name).claims]

@@ -177,8 +177,8 @@ class Field:
     metavar: str | None = None
     #: Checks a value, or the default, and converts it for the operation; None stays None where it is the default.
     parse: Parse | None = None
-    #: Kinds of names that shells complete (`flashsim.operations.command.values`).
-    completes: tuple[str, ...] = ()
+    #: What shells complete: kinds of names (`flashsim.operations.command.values`), or functions that give names.
+    completes: tuple[str | Callable[[], Iterable[str]], ...] = ()
     #: Names of the option, or of the argument in messages, where they are not the parameter's.
     option: str = ""
     #: Type that the command line converts to.

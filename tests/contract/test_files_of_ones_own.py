@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from flashsim.core.errors import FlashsimError
 from flashsim.command_line import app
+from flashsim.core.errors import FlashsimError
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.testing.checking import family_of
 from flashsim.testing.flash_drives import check_invariants

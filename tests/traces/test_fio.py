@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.command_line import app
-from tests.flashsim.conftest import SMALL_JOIN
+from flashsim.core.request import FLUSH, READ, WRITE
+from tests.commands import SMALL_JOIN
 from traces.file.conversion import convert
 from traces.file.schema import make_batch
 from traces.format.base import load_writable, read_trace

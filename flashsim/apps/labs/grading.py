@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from flashsim.apps.labs.submission import SECONDS, TOGETHER, Submission, SubmissionError, source_of
 from flashsim.core.errors import MissingFileError, UnknownNameError, in_one_line, shortened
 from flashsim.core.members import Family
 from flashsim.core.rng import generator
-from flashsim.apps.labs.submission import SECONDS, TOGETHER, Submission, SubmissionError, source_of
 
 #: Instances of an exercise.
 INSTANCES = 20

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from flashsim.apps.labs import seal, worker
 from flashsim.core.errors import FlashsimError, MissingFileError
 from flashsim.core.units import MILLISECONDS_A_SECOND
-from flashsim.apps.labs import seal, worker
 
 #: Limits of an exercise: seconds of processor time, and bytes of address space.
 SECONDS, MEMORY = 10, 512 << 20

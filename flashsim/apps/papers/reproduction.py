@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from flashsim.apps.papers.literature.base import Paper, chosen
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.apps.papers.literature.base import Paper, chosen
 from flashsim.studies.judging.cells import Cell
 from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
 from flashsim.studies.presentation import report

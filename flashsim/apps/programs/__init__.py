@@ -1,1 +1,8 @@
-"""Programs of the user's own: what they ask of files, recorded, and what that means on a device."""
+"""Programs of the user's own: what they ask of files, recorded, what a power cut leaves of it, and which drive suits it."""
+
+COMMANDS = {
+    "record": "face.record:record",
+    "advise": "face.advise:advise",
+    "fleet": "face.fleet:fleet",
+    "crash": "face.cut_power:cut_power",
+}

@@ -11,9 +11,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from flashsim.core.errors import RefusedError
-from flashsim.core.protocols import Progress
-from flashsim.core.rng import generator
 from flashsim.apps.programs.copies import left
 from flashsim.apps.programs.cut_report import Coverage, CutReport
 from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, modes
@@ -22,6 +19,9 @@ from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.apps.programs.outcomes import Outcomes
 from flashsim.apps.programs.recipes import Answer, Cut, Failure, shortest
 from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
+from flashsim.core.errors import RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.rng import generator
 from traces.calls import schema
 from traces.calls.schema import COPIED, Recording
 from traces.calls.syntax import escaped, unescaped

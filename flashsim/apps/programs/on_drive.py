@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from flashsim.apps.programs.volatile_files import PAGE, Page, Remains, VolatileFiles
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
@@ -23,7 +24,6 @@ from flashsim.device import block_layer, engines
 from flashsim.device.device import Device
 from flashsim.device.scaling import small_drive
 from flashsim.device.survival import written_sectors
-from flashsim.apps.programs.volatile_files import PAGE, Page, Remains, VolatileFiles
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.schema import Call

@@ -17,10 +17,10 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
-from flashsim.core.units import MIB
 from flashsim.apps.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
 from flashsim.apps.programs.copies import Sources
+from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
+from flashsim.core.units import MIB
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
 from traces.calls.syntax import escaped

@@ -7,21 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
+from flashsim.apps.serving.nbd.drive import check_scale
+from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
+from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, StandardOutputError
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import check_scale
-from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
-from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
 from traces.file.recording import ParquetWriter
 
 _LOOPBACK = "127.0.0.1"

@@ -22,15 +22,15 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
+from flashsim.apps.serving.nbd.content import Content, FileContent, MemoryContent
+from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.nbd.protocol import Export
+from flashsim.apps.serving.nbd.server import Server, precise_event_loop
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, TRIM, WRITE, make_requests
 from flashsim.core.units import GIB, SECONDS, format_size
 from flashsim.device.device import Device
-from flashsim.apps.serving.nbd.content import Content, FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import Export
-from flashsim.apps.serving.nbd.server import Server, precise_event_loop
 from flashsim.device.presets import Preset
 from flashsim.studies.presentation.tables import SPREAD_HEADS, Table, durations, same, spread
 from flashsim.studies.replaying import preconditioning

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from flashsim.core.errors import FlashsimError
-from flashsim.core.rng import generator
 from flashsim.apps.labs import submission
+from flashsim.apps.labs.face import labs
 from flashsim.apps.labs.grading import LABS, Mark, grade
 from flashsim.apps.labs.submission import SECONDS, source_of
 from flashsim.command_line import app
-from flashsim.operations.face import labs
+from flashsim.core.errors import FlashsimError
+from flashsim.core.rng import generator
 from tests.apps.labs.cheats import CHEATS, KEEPS_ALL
 from tests.apps.labs.wrong import MALICIOUS, WRONG
 from tests.test_house import ROOT

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from flashsim.core.rng import generator
 from flashsim.apps.labs import grading, seal, submission, worker
+from flashsim.apps.labs.face import labs
 from flashsim.apps.labs.grading import LABS, Whole, grade, is_like
 from flashsim.apps.labs.submission import Submission, SubmissionError, seals, source_of
-from flashsim.operations.face import labs
+from flashsim.core.rng import generator
 from tests.test_house import ROOT
 from tests.yardstick import seconds
 

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from flashsim.core.errors import DamagedFileError
-from flashsim.device import presets
 from flashsim.apps.papers.literature import base as papers
 from flashsim.apps.papers.literature.base import Exhibit, Paper
+from flashsim.core.errors import DamagedFileError
+from flashsim.device import presets
 from flashsim.studies.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
 from flashsim.studies.runs.jobs import Results, Settings

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from flashsim.core.errors import UnknownNameError
 from flashsim.apps.papers.literature import base as papers
 from flashsim.command_line import app
+from flashsim.core.errors import UnknownNameError
 from flashsim.studies.runs.jobs import Settings
-from tests.flashsim.conftest import Run
-from tests.flashsim.operations.html_page import whole
+from tests.commands import Run
+from tests.html_page import whole
 
 
 @pytest.fixture(scope="module")

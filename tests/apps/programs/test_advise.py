@@ -13,6 +13,11 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
+from flashsim.apps.programs import recorder
+from flashsim.apps.programs.advice import runs, session
+from flashsim.apps.programs.advice.report import MemoryCurve, advice_table
+from flashsim.apps.programs.advice.runs import PRECISION, greatest_load, has_settled
+from flashsim.apps.programs.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
@@ -20,12 +25,7 @@ from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
-from flashsim.apps.programs.advice import runs, session
-from flashsim.apps.programs.advice.report import MemoryCurve, advice_table
-from flashsim.apps.programs.advice.runs import PRECISION, greatest_load, has_settled
-from flashsim.apps.programs.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
 from flashsim.studies.caching.miss_curves import LruCurve
-from flashsim.apps.programs import recorder
 from flashsim.studies.replaying.comparison import ALL, by_operation
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.preconditioning import bring_into
@@ -34,7 +34,7 @@ from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from models.write_amplification import greedy
 from tests import postgresql_server
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from traces.calls.schema import Recording, table_of
 from traces.format.base import read_trace
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.core.errors import RefusedError
 from flashsim.apps.programs.recorder import record
+from flashsim.core.errors import RefusedError
 from traces.calls.schema import DSYNC
 from traces.calls.strace import OPTIONS
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from flashsim.core.rng import generator
 from flashsim.apps.programs.on_drive import DriveCuts, FilesOnDrive, ProgramRequests
 from flashsim.apps.programs.volatile_files import PAGE, Remains, VolatileFiles
+from flashsim.core.rng import generator
 from traces.calls import schema
 from traces.calls.schema import table_of
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core.rng import generator
 from flashsim.apps.programs.outcomes import Outcomes
 from flashsim.apps.programs.volatile_files import PAGE, Page, Remains, VolatileFiles
+from flashsim.core.rng import generator
 from tests.apps.programs.test_volatile_files import CREATE_B, call, files, play, write
 from traces.calls import schema
 

@@ -19,12 +19,12 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
-from flashsim.core.errors import FlashsimWarning
-from flashsim.core.request import FLUSH, WRITE
 from flashsim.apps.programs import recorder
 from flashsim.apps.programs.images import snapshot
 from flashsim.apps.programs.recorder import extents_of
 from flashsim.apps.programs.volatile_files import VolatileFiles
+from flashsim.core.errors import FlashsimWarning
+from flashsim.core.request import FLUSH, WRITE
 from tests import postgresql_server
 from tests.flashsim.studies.runs.test_interrupts import start
 from tests.processes import wait_until

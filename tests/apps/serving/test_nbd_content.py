@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
 from flashsim.apps.serving.nbd.content import CHUNK, Content, FileContent, MemoryContent
+from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
 
 SIZE = 5 * CHUNK
 places = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(sorted).map(tuple)

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
+from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.nbd.protocol import EIO, CommandFlag, Export, NbdCommand, Request
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import FORCE_UNIT_ACCESS, OPERATIONS, READ, REQUEST, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
-from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import EIO, CommandFlag, Export, NbdCommand, Request
 from flashsim.device.presets import Preset
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, keyed
 from flashsim.testing.disks import small_drive
 from flashsim.testing.flash_drives import PAGE, drive
-from tests.flashsim.device import nbd_client as nbd
+from tests.apps.serving import nbd_client as nbd
 
 START = 10**15
 

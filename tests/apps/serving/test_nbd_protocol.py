@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.apps.serving.nbd.protocol import Conversation, Export, Request, refusal
-from tests.flashsim.device import nbd_client as nbd
+from tests.apps.serving import nbd_client as nbd
 from tests.apps.serving.nbd_client import go, hello, option, option_replies, request
 from tests.tiers import examples
 

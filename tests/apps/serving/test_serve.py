@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from flashsim.core.rng import generator
-from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
-from flashsim.command_line import app
 from flashsim.apps.serving.command import serve_device
+from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.apps.serving.session import at_path
-from tests.flashsim.conftest import Run
-from tests.flashsim.device import nbd_client as nbd
+from flashsim.command_line import app
+from flashsim.core.rng import generator
+from tests.apps.serving import nbd_client as nbd
+from tests.commands import Run
 from tests.flashsim.studies.runs.test_interrupts import ROOT
 from tests.processes import without_progress
 from tests.yardstick import seconds
@@ -150,7 +150,7 @@ def test_a_trace_of_serving_replays_in_the_same_times(here: Path, flashsim: Run)
     """In real time, served requests take what the drive takes, and the trace says so; its client is the test's own."""
     client = here / "client.py"
     client.write_text(
-        "import sys; from pathlib import Path; from tests.flashsim.device import nbd_client as nbd\n"
+        "import sys; from pathlib import Path; from tests.apps.serving import nbd_client as nbd\n"
         "client = nbd.Client(Path('d.sock')); client.choose()\n"
         "for page in range(4): client.read(page * 4096, 4096)\n"
         "client.send(nbd.request(nbd.DISCONNECT))\n"
@@ -381,7 +381,7 @@ def test_the_exit_code_is_that_of_the_command(here: Path) -> None:
 
 def test_a_worn_drive_says_so(here: Path) -> None:
     script = (
-        "from pathlib import Path; from tests.flashsim.device import nbd_client as nbd\n"
+        "from pathlib import Path; from tests.apps.serving import nbd_client as nbd\n"
         "client = nbd.Client(Path('d.sock')); client.choose(); codes = []\n"
         "for number in range(400): codes.append(client.ask(nbd.request(nbd.WRITE, number % 16 << 20, data=bytes(1 << 20))))\n"
         "print(sorted(set(codes)))"
@@ -396,7 +396,7 @@ def test_a_worn_drive_says_so(here: Path) -> None:
 
 def test_time_scale_stretches_time(here: Path) -> None:
     script = (
-        "import time; from pathlib import Path; from tests.flashsim.device import nbd_client as nbd\n"
+        "import time; from pathlib import Path; from tests.apps.serving import nbd_client as nbd\n"
         "client = nbd.Client(Path('d.sock')); client.choose(); began = time.monotonic()\n"
         "client.read(0, 4096); Path('took').write_text(str(time.monotonic() - began))"
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from algorithms.joins import base as joins
-from flashsim.execution.recording import Recording
 from flashsim.apps.papers.literature.do2009.runs import JOINS, Setup, laid_out
+from flashsim.execution.recording import Recording
 from flashsim.studies.runs import joining
 from flashsim.studies.runs.drives import DriveInUse
 from flashsim.studies.runs.joining import simulate_join

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flashsim.apps.papers.literature.do2012.restarts import Restart
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS
-from flashsim.apps.papers.literature.do2012.restarts import Restart
 from flashsim.operations.face.restart import RestartOutcome, Restarts
 from flashsim.pools.restart import CRASH, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolResult, PoolSetup

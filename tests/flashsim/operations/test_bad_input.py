@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flashsim.core.compiling import Compilation
-from tests.flashsim.conftest import SMALL_JOIN, Run
+from tests.commands import SMALL_JOIN, Run
 
 PRESETS = Path(__file__).parents[3] / "flashsim" / "device" / "presets"
 

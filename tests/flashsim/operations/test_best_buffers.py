@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from flashsim.device import presets
 from flashsim.apps.papers.literature.do2009 import open_questions, other_runs
 from flashsim.apps.papers.literature.do2009.open_questions import Allocations, Case, Hardware, HybridRule
 from flashsim.apps.papers.literature.do2009.other_runs import SHARE
 from flashsim.apps.papers.literature.do2009.runs import JOINS, MEMORY, Setup, laid_out
+from flashsim.device import presets
 from flashsim.studies.runs.jobs import JobResult, Results, Settings
 
 SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]

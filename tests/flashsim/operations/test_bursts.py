@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from flashsim.core.request import READ, WRITE, Completions, Requests
-from flashsim.device import presets
 from flashsim.apps.papers.literature.do2009.other_runs import PLACES, bytes_needed, places
 from flashsim.apps.papers.literature.do2009.runs import Setup, laid_out
+from flashsim.core.request import READ, WRITE, Completions, Requests
+from flashsim.device import presets
 from flashsim.storage.heap_file import heap_file
 from flashsim.studies.formulas.drives import drive_of
 from flashsim.studies.runs.joining import JoinSetting, simulate_join

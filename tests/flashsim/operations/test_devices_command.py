@@ -10,7 +10,7 @@ import pytest
 
 from flashsim import __version__
 from flashsim.device import presets
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 
 def test_every_preset_is_listed(here: Path, flashsim: Run) -> None:

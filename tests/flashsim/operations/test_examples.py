@@ -16,8 +16,8 @@ import flashsim as fs
 import flashsim.apps.papers.literature
 from flashsim.apps.papers.literature import base as papers
 from flashsim.command_line import app
+from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
-from tests.flashsim.conftest import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 from tests.flashsim.studies.validation.test_under_load import row, table
 

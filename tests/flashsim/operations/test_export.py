@@ -13,7 +13,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.errors import FlashsimError, SchemaError
 from flashsim.storage.source import open_source
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 FRAME = pd.DataFrame({"k": range(700), "name": [f"row {number}" for number in range(700)]})
 

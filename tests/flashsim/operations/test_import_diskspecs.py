@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashsim.device import presets
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 

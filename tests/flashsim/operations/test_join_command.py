@@ -18,7 +18,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.request import WRITE
 from flashsim.storage.page import PAGE_FORMATS
-from tests.flashsim.conftest import SMALL_JOIN, Run
+from tests.commands import SMALL_JOIN, Run
 
 
 def test_rows_are_those_of_duckdb_with_clashing_names_resolved(here: Path, flashsim: Run) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.storage.source import open_source, pg, source_file
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.postgresql_server import Cluster
 
 LINE = "join grace-hash --r pg:16385 --s tpch:customer@0.01 --on k=c_custkey --device ocz-core-60gb --memory 256KiB --out rows.parquet"

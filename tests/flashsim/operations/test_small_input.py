@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.core.kernel import compiled
 from flashsim.operations import small_input
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 _TABLES = "--r do2009:customer@0.01 --s do2009:orders@{} --on c_custkey=o_custkey"
 _ON = "--device ocz-core-60gb --memory 1MiB"

@@ -16,8 +16,8 @@ from flashsim.operations.commands import doctor
 from flashsim.studies.presentation import terminal
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.replaying import real
+from tests.commands import SMALL_JOIN, Run
 from tests.contract.test_replacement import PLAIN
-from tests.flashsim.conftest import SMALL_JOIN, Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 from tests.flashsim.operations.test_examples import COMMANDS, FIGURES, IDENTIFY, write_submissions
 

@@ -29,7 +29,7 @@ from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.joining import lay_out, open_pair
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.operations.trace_events import check, load
 from traces.file.recording import ParquetRecorder
 from traces.file.schema import make_batch

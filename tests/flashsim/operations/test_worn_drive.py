@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashsim.testing.flash_drives import TIES
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 PRESET = 'name = "worn"\nkind = "ssd"\ntitle = "A drive of few erases"\n\n[parameters]\n'
 

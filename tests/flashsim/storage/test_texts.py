@@ -20,7 +20,7 @@ from flashsim.core.errors import SchemaError
 from flashsim.storage.texts import from_texts, parts_of, readable, texts_of
 from flashsim.studies.presentation.tables import as_text
 from flashsim.studies.smart import session
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 SMART = "samsung-smart-400gb"
 

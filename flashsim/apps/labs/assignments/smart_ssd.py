@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from algorithms.programs.aggregation import Aggregate, start
 from algorithms.programs.base import through, whole_of
-from flashsim.core.units import SECONDS
 from flashsim.apps.labs.grading import Exercise, Whole, answers
 from flashsim.apps.labs.submission import Submission
+from flashsim.core.units import SECONDS
 from models.smart_scan import Rates, Work, break_even, drive_time, host_time
 
 TITLE = "operators in a Smart SSD: aggregation in little memory, a Bloom filter, and where a query should run"

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from flashsim.core.activity import activity
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, shortened
 from flashsim.apps.labs import grading
 from flashsim.apps.labs.submission import seals
+from flashsim.core.activity import activity
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, shortened
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Name, Names
 from flashsim.operations.operation import operation

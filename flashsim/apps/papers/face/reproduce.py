@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from flashsim.apps.papers import reproduction
+from flashsim.apps.papers.literature.base import PAPERS, load
+from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.apps.papers.literature.base import PAPERS, load
-from flashsim.operations import fields, reproduction
+from flashsim.operations import fields
 from flashsim.operations.fields import Field, Flag, Name, Scale
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
-from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.section import Section
@@ -30,13 +31,18 @@ from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import SHIPS_MODEL, Settings
 from flashsim.studies.runs.outputs import Outputs
 
-_TARGET = "What to reproduce, of {papers}; without it, they are listed."
+_TARGET = f"What to reproduce, of {', '.join(PAPERS.names())}; without it, they are listed."
 _CLUSTER = "A Dask scheduler whose workers make the runs, such as tcp://host:8786; they must see this machine's files."
 _DRIVES = "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are."
 #: Cells outside the tolerance that a terminal names; the report names all.
 _NAMED = 3
 #: Characters of the first words of the first lines.
 _HEAD = 15
+
+
+def _claims() -> list[str]:
+    """All claims of all papers, as PAPER/CLAIM."""
+    return [claim.name for name in PAPERS.names() for claim in load(name).claims]
 
 
 class ExhibitView:
@@ -132,7 +138,9 @@ def _is_listing(values: Mapping[str, Any]) -> bool:
 def reproduce(
     target: Annotated[
         str | None,
-        Name(_TARGET, "[PAPER[/CLAIM or /EXHIBIT,...]]", completes=("papers", "claims"), python="`fs.papers` lists them.", argument=True),
+        Name(
+            _TARGET, "[PAPER[/CLAIM or /EXHIBIT,...]]", completes=(PAPERS.names, _claims), python="`fs.papers` lists them.", argument=True
+        ),
     ] = None,
     *,
     scale: Annotated[float, Scale("Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,

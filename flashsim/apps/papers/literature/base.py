@@ -1,4 +1,4 @@
-"""Papers and their claims: a paper is a folder of `flashsim.apps.papers.literature` that holds a ``claims.toml``, and every claim is judged by code.
+"""Papers and their claims: a paper is a folder beside this file that holds a ``claims.toml``, and every claim is judged by code.
 
 Such a folder, say ``do2009``, has
 

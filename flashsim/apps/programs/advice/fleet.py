@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from flashsim.apps.programs.advice.runs import Load, LoadStudy, run_briefly
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.device import engines, presets
-from flashsim.apps.programs.advice.runs import Load, LoadStudy, run_briefly
 from flashsim.studies.presentation.plots import STEPS, panels, stroke
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.replaying import preconditioning

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.core.units import MIB, MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.apps.programs.advice.session import Advice
+from flashsim.core.units import MIB, MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.studies.caching.miss_curves import LruCurve, MissCurve
 from flashsim.studies.presentation.plots import MARKED, STEPS, legend, lines, panels, stroke
 from flashsim.studies.presentation.report import Report

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from flashsim.apps.programs.advice.runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
 from flashsim.device import engines, presets
-from flashsim.apps.programs.advice.runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
 from flashsim.studies.replaying import preconditioning
 from flashsim.studies.replaying.survey import Survey, warn_of
 from flashsim.studies.runs import kept

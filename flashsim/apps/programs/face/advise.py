@@ -12,6 +12,9 @@ from typing import Annotated, Any, Unpack
 import pandas as pd
 from matplotlib.figure import Figure
 
+from flashsim.apps.programs.advice import report
+from flashsim.apps.programs.advice.session import ALL, AdviceStudy, Bound, DriveAdvice, names_of
+from flashsim.apps.programs.advice.session import advise as study_of
 from flashsim.core.activity import activity
 from flashsim.operations import fields
 from flashsim.operations.face._traces import is_recording, lasting, part_of, trace_file
@@ -19,9 +22,6 @@ from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, Outcome
-from flashsim.apps.programs.advice import report
-from flashsim.apps.programs.advice.session import ALL, AdviceStudy, Bound, DriveAdvice, names_of
-from flashsim.apps.programs.advice.session import advise as study_of
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.replaying import preconditioning as states
 from flashsim.studies.replaying.survey import survey

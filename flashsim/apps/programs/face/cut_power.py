@@ -9,6 +9,10 @@ from typing import Annotated, Any
 
 import pandas as pd
 
+from flashsim.apps.programs import recorder
+from flashsim.apps.programs.cut_report import CutReport
+from flashsim.apps.programs.cutting import OUTCOMES, Drive, PowerCuts
+from flashsim.apps.programs.images import PRINTED, snapshot
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.processes import cores
@@ -19,10 +23,6 @@ from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.apps.programs import recorder
-from flashsim.apps.programs.cut_report import CutReport
-from flashsim.apps.programs.cutting import OUTCOMES, Drive, PowerCuts
-from flashsim.apps.programs.images import PRINTED, snapshot
 
 #: Failures, cuts of which not all outcomes were tried, and their classes that were not, that are printed at most.
 _SHOWN, _CUTS_SHOWN, _CLASSES_SHOWN = 20, 5, 4

@@ -10,6 +10,7 @@ from typing import Annotated, Unpack
 import pandas as pd
 from matplotlib.figure import Figure
 
+from flashsim.apps.programs.advice.fleet import FleetStudy, simulate, span_of
 from flashsim.core.activity import activity
 from flashsim.operations import fields
 from flashsim.operations.face._traces import lasting, part_of, trace_file
@@ -17,7 +18,6 @@ from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome
-from flashsim.apps.programs.advice.fleet import FleetStudy, simulate, span_of
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.replaying import preconditioning as states
 from flashsim.studies.replaying.survey import survey

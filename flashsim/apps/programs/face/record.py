@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 import pyarrow.compute as pc
 
+from flashsim.apps.programs import recorder
 from flashsim.core.errors import RefusedError
 from flashsim.core.units import format_size
 from flashsim.operations import fields
@@ -16,7 +17,6 @@ from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.apps.programs import recorder
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 
 _SHOWN = 12

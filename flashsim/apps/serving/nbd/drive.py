@@ -16,12 +16,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from flashsim.apps.serving.nbd.content import Content
+from flashsim.apps.serving.nbd.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
 from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import NEVER
 from flashsim.device.device import Device
-from flashsim.apps.serving.nbd.content import Content
-from flashsim.apps.serving.nbd.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
 
 _OPERATIONS = {NbdCommand.READ: READ, NbdCommand.WRITE: WRITE, NbdCommand.FLUSH: FLUSH, NbdCommand.TRIM: TRIM}
 

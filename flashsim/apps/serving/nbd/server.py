@@ -10,10 +10,10 @@ from collections.abc import Callable
 from selectors import SelectSelector
 from time import monotonic_ns
 
-from flashsim.core.request import READ, WRITE
-from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
 from flashsim.apps.serving.nbd.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
+from flashsim.core.request import READ, WRITE
+from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 
 #: Connections beyond these are closed at once; the event loop takes no more than 1,024 files.
 MAXIMUM_CONNECTIONS = 128

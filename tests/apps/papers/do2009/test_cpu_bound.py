@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flashsim.core.rng import generator
-from flashsim.core.units import SECONDS
-from flashsim.execution.requests import Work
 from flashsim.apps.papers.literature.do2009 import cpu_fit
 from flashsim.apps.papers.literature.do2009.cpu_fit import bound, implied
 from flashsim.apps.papers.literature.do2009.cpu_work import RUNS, Run, committed
+from flashsim.core.rng import generator
+from flashsim.core.units import SECONDS
+from flashsim.execution.requests import Work
 
 
 def implied_seconds(without: str = "") -> dict[Run, float]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core.kernel import compiled
 from flashsim.apps.papers.literature.do2012.devices import steady
 from flashsim.apps.papers.literature.do2012.runs import LAST, PUBLISHED, tpc_c
 from flashsim.apps.papers.literature.do2012.simulations import PARTS, measure_rates, run_on_drives
+from flashsim.core.kernel import compiled
 from flashsim.pools.setup import PoolResult
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")

@@ -14,16 +14,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from flashsim.core.members import Family
 from flashsim.apps.papers.literature.base import Exhibit, Paper
 from flashsim.apps.papers.reproduction import PaperResult, write_report
+from flashsim.core.members import Family
 from flashsim.studies.judging.cells import less, number, statement
 from flashsim.studies.judging.claims import Claim, Judgement
 from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
-from tests.flashsim.operations.html_page import whole
+from tests.html_page import whole
 
 SETTINGS = Settings(scale=0.5, seed=7)
 

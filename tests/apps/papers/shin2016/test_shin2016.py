@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core.errors import InvalidParameterError
-from flashsim.execution import cpu as cpus
-from flashsim.execution.drivers import trace_only
 from flashsim.apps.papers.literature.base import load
 from flashsim.apps.papers.literature.shin2016 import cpu_fit, figures
 from flashsim.apps.papers.literature.shin2016.runs import (
@@ -30,6 +27,9 @@ from flashsim.apps.papers.literature.shin2016.runs import (
 )
 from flashsim.apps.papers.literature.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.apps.papers.reproduction import HOLD, reproduce
+from flashsim.core.errors import InvalidParameterError
+from flashsim.execution import cpu as cpus
+from flashsim.execution.drivers import trace_only
 from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.judging.claims import Judgement, Verdict
 from flashsim.studies.runs.jobs import JobResult, Results, Settings

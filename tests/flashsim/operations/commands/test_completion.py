@@ -16,11 +16,11 @@ from algorithms.joins.base import JOINS
 from algorithms.page_access.planners.base import PLANNERS
 from algorithms.partitioning.base import PARTITIONING
 from algorithms.replacement.base import REPLACEMENT
-from flashsim.core import members
-from flashsim.device import presets
 from flashsim.apps.papers.literature import base as papers
 from flashsim.command_line import app
-from tests.flashsim.conftest import Run
+from flashsim.core import members
+from flashsim.device import presets
+from tests.commands import Run
 from traces.format.base import FORMATS, writable
 
 #: A join as far as its text goes; it cannot be run.

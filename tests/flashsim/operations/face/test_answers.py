@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
-from tests.flashsim.conftest import SMALL_JOIN, Run
+from tests.commands import SMALL_JOIN, Run
 
 DEVICES = ["toshiba-5400-320gb", "ocz-core-60gb"]
 

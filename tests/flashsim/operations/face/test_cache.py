@@ -19,8 +19,8 @@ from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import FlashsimError
 from flashsim.studies.caching.comparison import interval
 from flashsim.studies.caching.sizes import parse_sizes, pool_sizes
-from tests.flashsim.conftest import Run
-from tests.flashsim.operations.html_page import whole
+from tests.commands import Run
+from tests.html_page import whole
 from tests.peak_memory import PEAK_MEMORY
 from traces.references import generated
 from traces.references.base import GeneratedTrace

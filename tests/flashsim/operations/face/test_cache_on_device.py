@@ -12,7 +12,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.request import FLUSH, READ, WRITE
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 PAGES = 1000 * np.random.default_rng(3).zipf(1.3, 2000) % 400_000
 WRITES = np.random.default_rng(4).random(2000) < 0.3

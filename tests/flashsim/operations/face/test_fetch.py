@@ -18,7 +18,7 @@ import flashsim as fs
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.errors import FlashsimError
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 #: Figure 3 of Li et al. (MDM 2009): pages 0 and 1 of one relation, 2 to 4 of the other.
 ENDS = {"r": [0, 0, 0, 1, 1], "s": [2, 3, 4, 2, 4]}

@@ -12,13 +12,13 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from flashsim.command_line import app
 from flashsim.core.errors import FlashsimError
 from flashsim.operations.command import command
-from flashsim.command_line import app
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Size
 from flashsim.operations.operation import fields, operation, origin
 from flashsim.operations.outcome import Listing
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 #: Operations, and the words of their commands.
 OPERATIONS = {

@@ -22,7 +22,7 @@ from flashsim.studies.bench.aio import Grid, run_all
 from flashsim.studies.bench.session import at_levels, reaching
 from flashsim.studies.bench.targets import RealTarget, SimulatedTarget, Target
 from flashsim.studies.bench.uflip import Method
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 
 def bandwidths(preset: str, sizes: tuple[int, ...], levels: tuple[int, ...]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from flashsim.core.units import KIB, MB, MIB, transfer_time
 from flashsim.device import presets
 from flashsim.device.figures import NAMES
 from flashsim.studies.bench.figures import figures
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 
 @pytest.mark.parametrize("name", presets.names())

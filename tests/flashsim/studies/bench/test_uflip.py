@@ -17,7 +17,7 @@ from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, SECONDS, transfer_t
 from flashsim.device.device import Device
 from flashsim.studies.bench.targets import SimulatedTarget, random_state
 from flashsim.studies.bench.uflip import ORDER, Method, names, run_all, start_up
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from traces.workload.base import FAMILY, WorkloadSpace
 
 SMALL = WorkloadSpace(64 * MIB, count=64, quick=True)

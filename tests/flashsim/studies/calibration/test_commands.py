@@ -10,7 +10,7 @@ import pytest
 
 from flashsim.core.units import MIB
 from flashsim.device import presets
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 JOINS = "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.01 --memory 256KiB --engine builtin"
 

@@ -16,7 +16,7 @@ from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from flashsim.studies.calibration import cpu_prices
 from flashsim.studies.calibration.cpu_prices import CpuPrice, CpuPrices
-from tests.flashsim.conftest import SMALL_JOIN, Run
+from tests.commands import SMALL_JOIN, Run
 
 
 def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:

@@ -13,7 +13,7 @@ from flashsim.core.units import GB, MB, TB
 from flashsim.device import presets
 from flashsim.studies.bench.figures import figures
 from flashsim.studies.calibration.data_sheet import DECIDES, DataSheet, new_drive
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 BASE = "micron-p300"
 

@@ -16,7 +16,7 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB
 from flashsim.studies.calibration.drive_figures import DriveFigure, DriveLoad, read
 from flashsim.studies.calibration.identification import hold_back
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 ROWS = [
     {"operation": "read", "size": "4KiB", "depth": 32, "figure": "iops", "value": "90e3"},

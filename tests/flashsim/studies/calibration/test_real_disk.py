@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 pytestmark = pytest.mark.deep
 

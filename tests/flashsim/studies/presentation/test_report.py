@@ -24,7 +24,7 @@ from flashsim.studies.replaying.report import write_report
 from flashsim.studies.validation.joins import Witnesses
 from flashsim.studies.validation.joins_report import noise_table
 from flashsim.studies.validation.joins_report import table as joins_table
-from tests.flashsim.operations.html_page import whole
+from tests.html_page import whole
 from traces.file.schema import make_batch
 
 #: What a file or a preset may be called.

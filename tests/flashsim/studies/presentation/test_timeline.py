@@ -21,7 +21,7 @@ from flashsim.device.smart.client import run
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.operations.spans import CHANNELS, DIES, made_up
 from tests.flashsim.operations.trace_events import Event, check, load
 

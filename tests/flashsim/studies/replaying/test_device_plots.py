@@ -13,7 +13,7 @@ import pytest
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import svg
 from flashsim.studies.replaying.report import amplification_over_time, block_heat, busy_parts, latencies
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from traces.summary.histogram import Histogram
 
 ROOT = Path(__file__).parents[4]

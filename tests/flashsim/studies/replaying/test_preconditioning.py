@@ -13,7 +13,7 @@ from flashsim.core.errors import FlashsimError
 from flashsim.device import presets
 from flashsim.studies.replaying.preconditioning import parse_state
 from models.write_amplification import greedy
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.operations.test_trace_command import MQSIM
 
 PRESETS = Path(presets.__file__).parent / "presets"

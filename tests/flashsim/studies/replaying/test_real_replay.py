@@ -20,7 +20,7 @@ import pytest
 from flashsim.core.request import COMPLETION, READ, WRITE
 from flashsim.device import access
 from flashsim.studies.replaying.real import Lateness
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.studies.runs.test_interrupts import ROOT, start
 from tests.processes import without_progress
 from tests.yardstick import seconds

@@ -15,7 +15,7 @@ import flashsim as fs
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
 from flashsim.studies.designs.session import PoolStudy, execute
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.studies.replaying.test_real_replay import refused
 from traces.file.recording import CausedRequests
 from traces.file.schema import open_trace, provenance_of

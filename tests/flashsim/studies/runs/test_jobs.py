@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from flashsim.core.errors import FlashsimError
-from flashsim.core.source_files import SourceTree, source_tree
 from flashsim.apps.papers.literature import base as papers
 from flashsim.apps.papers.literature.do2009.runs import Setup
+from flashsim.core.errors import FlashsimError
+from flashsim.core.source_files import SourceTree, source_tree
 from flashsim.studies.runs import jobs, kept, parallel
 from flashsim.studies.runs.jobs import Job, Settings
 

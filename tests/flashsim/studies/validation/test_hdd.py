@@ -16,7 +16,7 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.studies.validation import closed_loop
 from flashsim.studies.validation.closed_loop import PARTS, by_class, compare, headline
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from traces.file.schema import make_batch
 from traces.format import disksim
 

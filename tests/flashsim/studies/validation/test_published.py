@@ -15,7 +15,7 @@ from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Results, Settings
 from flashsim.studies.validation import published
 from models.write_amplification import fifo
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 from tests.flashsim.device.test_parts import few_dies
 from tests.test_house import ROOT
 

@@ -14,7 +14,7 @@ from flashsim.core.preset_files import as_toml
 from flashsim.device.scaling import small_drive
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.validation.random_reads import MEASURES, play, read
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 GOOD = "engine,rw,bs,queue_depth,processes,iops,p50_us,p99_us\nspdk,randread,4kb,4,2,1000,90,200\nlibaio,randread,512,1,1,900,80,90\n"
 DRIVE = "samsung-980-pro-1tb"

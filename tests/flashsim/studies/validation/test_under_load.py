@@ -17,7 +17,7 @@ from flashsim.device.scaling import small_drive
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.validation import under_load
 from flashsim.studies.validation.under_load import MEASURES, LoadRow, judged, presets_of, read
-from tests.flashsim.conftest import Run
+from tests.commands import Run
 
 COLUMNS = ("drive", "used_gib", "background_per_s", "probe_per_s", *MEASURES)
 

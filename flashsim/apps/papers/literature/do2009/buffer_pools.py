@@ -1,6 +1,7 @@
 """Tables 3 to 5 and figures 1 to 3: the four joins over the buffer pool and over the page size, and how times vary.
 
-The CPU preset was fitted to table 5's rows of 8 and 32 KB (`flashsim.apps.papers.literature.do2009.cpu_fit`); the other rows are what it predicts.
+The CPU preset was fitted to table 5's rows of 8 and 32 KB (`flashsim.apps.papers.literature.do2009.cpu_fit`); the other rows are what it
+predicts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from flashsim.core.units import KIB
 from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table, load
 from flashsim.apps.papers.literature.do2009.cpu_fit import ROWS, prices
 from flashsim.apps.papers.literature.do2009.measured import Order, Runs, Time
@@ -26,6 +26,7 @@ from flashsim.apps.papers.literature.do2009.runs import (
     Setup,
     sized,
 )
+from flashsim.core.units import KIB
 from flashsim.studies.formulas.comparison import relative
 from flashsim.studies.judging.cells import bounded, less, near, number, ratio, statement
 from flashsim.studies.presentation.tables import percent

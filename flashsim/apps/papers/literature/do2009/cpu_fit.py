@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares, linprog
 
-from flashsim.core.units import KIB, MIB, SECONDS
-from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
-from flashsim.execution.requests import HOST, Work
 from flashsim.apps.papers.literature.base import Entry, Exhibit, Section, Shown, Table, load
 from flashsim.apps.papers.literature.do2009.cpu_work import CALIBRATION_MEMORY, KINDS, RUNS, Counts, Run, committed
 from flashsim.apps.papers.literature.do2009.measured import Runs
 from flashsim.apps.papers.literature.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages
+from flashsim.core.units import KIB, MIB, SECONDS
+from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
+from flashsim.execution.requests import HOST, Work
 from flashsim.studies.runs.joining import CPU
 from models.disk import Disk
 from models.haas import cost
@@ -157,7 +157,8 @@ def _model(prices: Floats, sources: Mapping[str, str]) -> CpuModel:
 _COMMENTS = (
     "The machine of Do and Patel (DaMoN 2009): a dual-core Pentium of 3.2 GHz under Red Hat Enterprise 5.",
     "",
-    "Printed by python -m flashsim.apps.papers.literature.do2009.cpu_fit, whose beginning says how every price was fitted, and to which cells.",
+    "Printed by python -m flashsim.apps.papers.literature.do2009.cpu_fit, whose beginning says how every price was fitted, and to",
+    "which cells.",
     "Whatever rests on these prices is fitted. The cells of user time, published and as fitted:",
 )
 

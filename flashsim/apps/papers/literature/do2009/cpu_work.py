@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 
 from algorithms.joins.base import JoinParameters, plan
+from flashsim.apps.papers.literature.do2009.runs import JOINS, PAGE_SIZE, relations
 from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Requests
 from flashsim.core.units import MIB
 from flashsim.device.block_layer import command_counts
 from flashsim.execution.drivers import run
 from flashsim.execution.requests import Work
-from flashsim.apps.papers.literature.do2009.runs import JOINS, PAGE_SIZE, relations
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source.do2009 import SEED
 from flashsim.studies.runs.joining import lay_out

@@ -8,12 +8,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from flashsim.device import presets
-from flashsim.execution import cpu as cpus
-from flashsim.execution.cpu import CpuModel
 from flashsim.apps.papers.literature import base
 from flashsim.apps.papers.literature.base import Cell, Claim, Results
 from flashsim.apps.papers.literature.do2009.runs import DEVICES, LABELS, Setup, buffers, join_setting
+from flashsim.device import presets
+from flashsim.execution import cpu as cpus
+from flashsim.execution.cpu import CpuModel
 from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula
 from flashsim.studies.judging.cells import less, ratio, statement
 from flashsim.studies.presentation.plots import Bar, stacked_bars

@@ -16,13 +16,32 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from flashsim.apps.papers.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.apps.papers.literature.do2009.other_runs import (
+    LESSONS_MEMORY,
+    PLACES,
+    SHARE,
+    bytes_needed,
+    on_every_device,
+    with_buffers,
+    with_divisions,
+)
+from flashsim.apps.papers.literature.do2009.runs import (
+    JOINS,
+    LABELS,
+    MEMORY,
+    PAGE_SIZE,
+    Setup,
+    join_setting,
+    laid_out,
+    large_pages,
+    paper_disk,
+    reason,
+)
+from flashsim.apps.papers.literature.do2009.table1 import in_words
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets
-from flashsim.apps.papers.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.literature.do2009.other_runs import LESSONS_MEMORY, PLACES, SHARE, bytes_needed, on_every_device, with_buffers, with_divisions
-from flashsim.apps.papers.literature.do2009.runs import JOINS, LABELS, MEMORY, PAGE_SIZE, Setup, join_setting, laid_out, large_pages, paper_disk, reason
-from flashsim.apps.papers.literature.do2009.table1 import in_words
 from flashsim.studies.formulas.comparison import sizes_of
 from flashsim.studies.formulas.drives import drive_of
 from flashsim.studies.presentation.plots import COLOURS, LINES, legend, panels

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from flashsim.apps.papers.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
 from flashsim.studies.runs.joining import CPU, JoinSetting, divide, simulate_join

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from flashsim.apps.papers.literature.base import Cell, Claim, Judged, Section, Table
+from flashsim.apps.papers.literature.do2009.measured import Runs
+from flashsim.apps.papers.literature.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.apps.papers.literature.base import Cell, Claim, Judged, Section, Table
-from flashsim.apps.papers.literature.do2009.measured import Runs
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.studies.judging.cells import number
 

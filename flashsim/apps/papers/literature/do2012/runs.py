@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from flashsim.core.units import GIB, MINUTES
 from flashsim.apps.papers.literature import base
 from flashsim.apps.papers.literature.base import Cell, Claim, Job, Results, Settings
+from flashsim.core.units import GIB, MINUTES
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
 from flashsim.studies.judging.cells import ratio
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from itertools import product
 from typing import Any
 
-from flashsim.core.units import GB
 from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
 from flashsim.apps.papers.literature.do2012.scans import DISK, ROWS, SMART, SSD, bandwidth, smart_run
+from flashsim.core.units import GB
 from flashsim.studies.judging.cells import crossing, ratio, saving, statement
 
 #: Bytes of dummy data that are read (section 5.4.2), and the part of the table with which what nothing is published of is run.

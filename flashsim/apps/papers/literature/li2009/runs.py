@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from algorithms.joins.base import JoinParameters, plan
 from algorithms.page_access.plan import LEAST_FRAMES
+from flashsim.apps.papers.literature.li2009 import pages as page_format
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MB, MICROSECONDS, SECONDS
@@ -17,7 +18,6 @@ from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import Run
-from flashsim.apps.papers.literature.li2009 import pages as page_format
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation

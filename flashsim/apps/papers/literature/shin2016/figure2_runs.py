@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from flashsim.apps.papers.literature.shin2016.runs import DEVICES
 from flashsim.core.units import KIB, MIB
 from flashsim.device.device import Device
-from flashsim.apps.papers.literature.shin2016.runs import DEVICES
 from flashsim.studies.bench import aio
 from flashsim.studies.bench.aio import FILE, Grid
 from flashsim.studies.bench.targets import SimulatedTarget

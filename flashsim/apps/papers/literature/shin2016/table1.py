@@ -8,9 +8,20 @@ from collections.abc import Mapping
 from itertools import product
 from statistics import median
 
-from flashsim.core.units import KIB
 from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
-from flashsim.apps.papers.literature.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PAGE_SIZE, TRADITIONAL, VARIANTS, Setup, grace_setup, varied
+from flashsim.apps.papers.literature.shin2016.runs import (
+    DEVICES,
+    LABELS,
+    METHODS,
+    N_HASH,
+    PAGE_SIZE,
+    TRADITIONAL,
+    VARIANTS,
+    Setup,
+    grace_setup,
+    varied,
+)
+from flashsim.core.units import KIB
 from flashsim.studies.judging.cells import number, ratio
 
 #: Rows of the table, MB, and those that drives and CPU are calibrated from.

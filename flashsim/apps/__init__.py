@@ -1,0 +1,1 @@
+"""Apps, a folder each, whole: no floor imports one, and they do not import each other."""
