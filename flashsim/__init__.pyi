@@ -1,4 +1,4 @@
-# What type checkers and editors see of the lazy names in __init__.py: a line a module of flashsim.operations.face.
+# What type checkers and editors see of the lazy names in __init__.py: a line a module of the folders `face`.
 from flashsim.apps.labs.face.labs import labs as labs
 from flashsim.apps.papers.face.papers import papers as papers
 from flashsim.apps.papers.face.reproduce import reproduce as reproduce

@@ -8,7 +8,7 @@ import nbformat
 from nbgrader.preprocessors import CheckCellMetadata, ClearHiddenTests, ClearOutput, ClearSolutions
 
 SOURCES = Path(__file__).parent
-STUDENTS = SOURCES.parent / "flashsim" / "coursework" / "notebooks"
+STUDENTS = SOURCES.parent / "flashsim" / "apps" / "labs" / "notebooks"
 
 
 def student_version(source: Path) -> str:

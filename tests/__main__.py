@@ -35,6 +35,8 @@ PARTS = {
     "commands": [*_COMMANDS],
     "families": ["--ignore=tests/flashsim", "--ignore=tests/apps", "--ignore=tests/notebooks", "--ignore=tests/benchmarks"],
 }
+#: Apps, each with a folder of tests.
+APPS = sorted(path.name for path in (ROOT / "tests" / "apps").iterdir() if path.is_dir() and not path.name.startswith("_"))
 #: Rows of the table of times.
 _ROWS = 40
 
@@ -145,11 +147,16 @@ def main() -> int:
     names = dict.fromkeys([*checks(DEFAULT), *checks(DEEP)])
     parser.add_argument("words", nargs="*", metavar="[deep] [CHECK ...]", help=f"the tier, and checks of it: {', '.join(names)}")
     parser.add_argument("--changed", nargs="?", const="HEAD", metavar="REV", help="run the tests that what differs from REV can touch")
+    parser.add_argument("--app", choices=APPS, help="run the tests of one app, both tiers")
     parser.add_argument("--times", action="store_true", help="print what each test took when it last ran, and why")
     parser.add_argument("--list", action="store_true", help="print each test and its tier")
     given = parser.parse_args()
     if given.changed:
         return changes.run(given.changed, "-n", str(WORKERS), "--dist", "worksteal")
+    if given.app:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-n", str(WORKERS), "-m", "deep or not deep", f"tests/apps/{given.app}"], cwd=ROOT
+        ).returncode
     if given.times:
         return _print_times()
     if given.list:

@@ -34,6 +34,8 @@ def victim(): ...
 def victim():
     from flashsim.core.units import size
 === flashsim/command_line.py
+COMMANDS = declared()
+=== flashsim/operations/__init__.py
 COMMANDS: dict = {"join": "face.join:join", "device": {"list": "face.devices:devices"}}
 === flashsim/operations/face/join.py
 def join(): ...

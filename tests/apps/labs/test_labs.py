@@ -52,7 +52,7 @@ def test_the_solution_gets_all_marks_and_the_students_version_none(lab: str) -> 
     every = list(grade(lab, ROOT / "labs" / f"{lab}.ipynb", SEED))
     assert time.monotonic() - begin < seconds(60)
     assert sum(each.points for each in every) == sum(each.of for each in every) == 100 and not any(each.reason for each in every)
-    blank = list(grade(lab, ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb", SEED))
+    blank = list(grade(lab, ROOT / "flashsim" / "apps" / "labs" / "notebooks" / f"{lab}.ipynb", SEED))
     assert not any(each.points for each in blank) and all("NotImplementedError" in each.reason for each in blank)
 
 
@@ -120,7 +120,7 @@ def test_a_part_that_fails_leaves_the_other_exercises_as_they_are(tmp_path: Path
 @pytest.mark.parametrize("lab", NAMES)
 def test_the_students_notebook_holds_no_solution(lab: str) -> None:
     """Not in a comment outside the marks either: a cell for a solution has imports, heads, their docstrings and the place for it."""
-    cells = source_of(ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb")
+    cells = source_of(ROOT / "flashsim" / "apps" / "labs" / "notebooks" / f"{lab}.ipynb")
     for cell in cells:
         comments = re.findall(r"#.*", cell)
         assert {*comments} == {"# YOUR CODE HERE"}
@@ -147,7 +147,7 @@ def test_the_students_notebook_is_what_nbgrader_makes(lab: str) -> None:
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
     made = make.student_version(ROOT / "labs" / f"{lab}.ipynb")
-    assert json.loads(made) == json.loads((ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb").read_text())
+    assert json.loads(made) == json.loads((ROOT / "flashsim" / "apps" / "labs" / "notebooks" / f"{lab}.ipynb").read_text())
 
 
 @pytest.mark.parametrize("lab", NAMES)
@@ -318,5 +318,5 @@ def test_imports_in_cells_of_imports_run_and_nothing_else_does(tmp_path: Path) -
 
 @pytest.mark.parametrize("lab", NAMES)
 def test_the_students_notebook_says_what_is_run(lab: str) -> None:
-    first = "".join(json.loads((ROOT / "flashsim" / "coursework" / "notebooks" / f"{lab}.ipynb").read_text())["cells"][0]["source"])
+    first = "".join(json.loads((ROOT / "flashsim" / "apps" / "labs" / "notebooks" / f"{lab}.ipynb").read_text())["cells"][0]["source"])
     assert "Only the cells for your solutions are checked and marked; of your own cells only those are run that hold nothing but" in first

@@ -50,7 +50,7 @@ def test_a_lab_goes_through_nbgrader(lab: str, tmp_path: Path) -> None:
     nbgrader("generate_assignment")
     nbgrader("release_assignment")
     released = exchange / "course" / "outbound" / lab / file
-    assert sources(released) == sources(ROOT / "flashsim" / "coursework" / "notebooks" / file)
+    assert sources(released) == sources(ROOT / "flashsim" / "apps" / "labs" / "notebooks" / file)
     put("submitted/ada", ROOT / "labs" / file)
     put("submitted/bo", released)
     nbgrader("autograde")
