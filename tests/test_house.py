@@ -25,6 +25,9 @@ SOURCES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob
 SETUP = configparser.RawConfigParser()
 SETUP.read(ROOT / "setup.cfg")
 
+#: Keys of a Parquet file's metadata, which are named like modules.
+METADATA = ("flashsim.trace.version", "flashsim.trace.unknown", "flashsim.provenance")
+
 
 def commands(page: str) -> list[str]:
     """The shell commands of a page's fenced blocks."""
@@ -237,6 +240,32 @@ def test_no_kernel_takes_more_than_twelve_parameters_and_none_that_a_user_writes
             members = re.match(r"flashsim/(ssd/(ftl|gc|wear)|hdd/scheduler)/[a-z]", place)
             written = members and function.name in ("translate", "victim", "opens", "levels", "choose")
             assert parameters <= (5 if written else 12), f"{place}: {function.name} takes {parameters}"
+
+
+def test_what_pages_and_sources_name_is_there() -> None:
+    """Modules, what they define, and paths of the project, where they stand as code in pages, and decisions that sources cite."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*/*.md")]
+    pages = [page for page in pages if page.parent.name != "gallery"]  # made of notebooks
+    spans = {(page, span) for page in pages for span in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8"))}
+    assert len(spans) > 1_000
+    gone = []
+    for page, span in spans:
+        if re.fullmatch(rf"(?:{'|'.join(PACKAGES)})(?:\.[a-z_]\w*)+(?<!\.py)", span) and span not in METADATA:
+            parts = span.split(".")
+            owner = next(found for end in range(len(parts), 0, -1) if (found := ROOT.joinpath(*parts[:end])) and _module(found))
+            rest = parts[len(owner.relative_to(ROOT).parts) :]
+            gone += [(page, span)] if rest and not re.search(rf"\b{rest[0]}\b", _module(owner)) else []
+        elif re.fullmatch(rf"(?:{'|'.join(PACKAGES)}|tests|docs|labs|notebooks)(?:/[\w.-]+)+/?", span) and "_build" not in span:
+            gone += [(page, span)] if not (ROOT / span).exists() else []
+    numbers = {path.name[:4] for path in (ROOT / "docs" / "decisions").glob("0*.md")}
+    cited = [(path, number) for path in SOURCES for number in re.findall(r"docs/decisions/(\d{4})", path.read_text(encoding="utf-8"))]
+    assert [*gone, *(each for each in cited if each[1] not in numbers)] == []
+
+
+def _module(path: Path) -> str:
+    """The text of a module or package; empty if there is none."""
+    files = [each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()]
+    return files[0].read_text(encoding="utf-8") or " " if files else ""
 
 
 def test_functions_fit_a_screen_and_modules_are_short() -> None:
