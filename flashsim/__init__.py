@@ -1,8 +1,8 @@
 """What a database algorithm costs on a storage device, in virtual time, from Python: ``import flashsim as fs``.
 
-``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a module of ``flashsim.operations.face`` or of an app's
-``face``, imported when it is first asked for.  Importing this package first makes sure that its three siblings can be imported (see
-`flashsim.siblings`).
+``dir(fs)`` lists the names, such as `fs.drive` and `fs.join`.  Each is a command (``flashsim device bench`` is `fs.device_bench`) or a
+module of a folder ``face``, imported when it is first asked for.  Importing this package first makes sure that its three siblings can be
+imported (see `flashsim.siblings`).
 """
 
 import sys
@@ -22,23 +22,25 @@ if _problem:
     raise ImportError(_problem)
 
 
-def _faces() -> dict[str, str]:
-    """The names of the front door and the module of each, found by their folders: those of the floors' operations and of apps."""
+def _places() -> dict[str, str]:
+    """The names of the front door, ``module:name`` each: all commands, and the modules of the folders `face`."""
     here = Path(__file__).parent
     files = [path.relative_to(here.parent) for folder in ("operations", "apps/*") for path in here.glob(f"{folder}/face/[!_]*.py")]
-    return {path.stem: ".".join(path.with_suffix("").parts) for path in files}
+    commands: dict[str, str] = import_module("flashsim.command_table").functions()
+    return commands | {path.stem: f"{'.'.join(path.with_suffix('').parts)}:{path.stem}" for path in files}
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'flashsim' has no attribute '{name}'")
-    if place := _faces().get(name):
-        value = globals()[name] = getattr(import_module(place), name)
+    if place := _places().get(name):
+        module, _, function = place.partition(":")
+        value = globals()[name] = getattr(import_module(module), function)
         return value
     from flashsim.core.errors import UnknownNameError
 
-    raise AttributeError(str(UnknownNameError("flashsim", name, sorted(_faces()))))
+    raise AttributeError(str(UnknownNameError("flashsim", name, sorted(_places()))))
 
 
 def __dir__() -> list[str]:
-    return sorted({*_faces(), *(name for name in globals() if name.startswith("__"))})
+    return sorted({*_places(), *(name for name in globals() if name.startswith("__"))})

@@ -3,7 +3,6 @@
 import ast
 import os
 import sys
-from collections.abc import Mapping
 from contextlib import nullcontext
 from importlib import import_module
 from inspect import cleandoc
@@ -16,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from flashsim import __version__
+from flashsim.command_table import COMMANDS, GROUPS, Places
 from flashsim.core.errors import LONGEST_WORD, FlashsimError, StandardOutputError, printable, shortened
 from flashsim.core.preset_files import ALLOW_CODE
 from flashsim.operations.command import command, command_help, with_examples
@@ -24,28 +24,6 @@ from flashsim.studies.runs import interrupts
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
-
-#: The package of the floors' operations, and the folder of the apps'.  Each tells in `COMMANDS` by which of its modules a command is
-#: declared, and in `GROUPS` what groups are for.
-_OPERATIONS, _APPS = "flashsim.operations", "flashsim.apps"
-
-
-def _declared() -> tuple[dict[str, str | dict[str, str]], dict[str, str]]:
-    """Subcommands, ``module:operation`` each or the commands of a group, and the help texts of groups."""
-    commands: dict[str, Any] = {}
-    groups: dict[str, str] = {}
-    apps = sorted(path.parent.name for path in Path(__file__).parent.glob("apps/*/__init__.py"))
-    for package in map(import_module, (_OPERATIONS, *(f"{_APPS}.{name}" for name in apps))):
-        groups |= getattr(package, "GROUPS", {})
-        for name, place in package.COMMANDS.items():
-            if isinstance(place, str):
-                commands[name] = f"{package.__name__}.{place}"
-            else:
-                commands.setdefault(name, {}).update({member: f"{package.__name__}.{each}" for member, each in place.items()})
-    return commands, groups
-
-
-COMMANDS, _GROUPS = _declared()
 
 #: Bad input, and anything else that flashsim refuses.
 REFUSED = 2
@@ -58,9 +36,9 @@ _LONGEST_LINE = 2000
 class Commands(TyperGroup):
     """Commands imported when they are run: some load libraries that take longer than all the rest of a start."""
 
-    places: Mapping[str, str | dict[str, str]]
+    places: Places
 
-    def __init__(self, *, help: str | None = None, places: Mapping[str, str | dict[str, str]] = COMMANDS, **rest: Any) -> None:
+    def __init__(self, *, help: str | None = None, places: Places = COMMANDS, **rest: Any) -> None:
         super().__init__(help=with_examples(help), **rest)
         self.places = places
         self.commands.update({name: TyperCommand(name) for name in places})
@@ -70,7 +48,7 @@ class Commands(TyperGroup):
         entry = self.commands.get(cmd_name)
         if entry and entry.help is None:
             place = self.places[cmd_name]
-            entry.help = with_examples(cleandoc(_GROUPS[cmd_name]) if isinstance(place, dict) else _summary(place))
+            entry.help = with_examples(cleandoc(GROUPS[cmd_name]) if isinstance(place, dict) else _summary(place))
         return entry
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -78,7 +56,7 @@ class Commands(TyperGroup):
         place = self.places.get(args[0])
         if isinstance(place, dict):
             self.commands[args[0]] = Commands(
-                name=args[0], help=cleandoc(_GROUPS[args[0]]), places=place, rich_markup_mode=None, no_args_is_help=False
+                name=args[0], help=cleandoc(GROUPS[args[0]]), places=place, rich_markup_mode=None, no_args_is_help=False
             )
         elif place:
             module, _, name = place.partition(":")

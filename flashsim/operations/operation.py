@@ -35,6 +35,8 @@ _LONGEST = 32
 _EXAMPLES = "\nExamples\n--------\n"
 #: Options of commands whose argument has a value.
 _SWITCHED_ON = {"wrap": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
+#: Functions whose name meant another thing before, and what does that thing now.
+_BEFORE = {"crash": "a pool's database is crashed by fs.pool_crash"}
 #: Seconds between two changes of a notebook's line.
 _OFTEN = 0.5
 
@@ -70,6 +72,8 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         return of_function.bind(*args, **kwargs)
     except TypeError as problem:
         for name in kwargs:
+            if name not in accepted and title in _BEFORE:
+                raise InvalidParameterError(name, "not an argument", f"fs.{title} takes {', '.join(accepted)}; {_BEFORE[title]}") from None
             if name not in accepted:
                 raise UnknownNameError("argument", name, accepted) from None
         if len(args) > len(by_place):

@@ -8,7 +8,7 @@ import pytest
 
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
 from flashsim.execution.pooled.logged import LoggedSpecification
-from flashsim.operations.face.crash import _HISTORIES
+from flashsim.operations.face.pool_crash import _HISTORIES
 from flashsim.storage.log.records import CLEAN, FREE_ENTRY
 from flashsim.storage.log.recovery import MODIFIED, Recovery
 from flashsim.studies.crashing.histories import CrashHistory

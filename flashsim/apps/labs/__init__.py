@@ -3,10 +3,10 @@
 COMMANDS = {
     "lab": {
         "list": "face.labs:labs",
-        "start": "face.labs:start",
-        "check": "face.labs:check",
-        "grade": "face.labs:grade",
-        "leaderboard": "face.labs:leaderboard",
+        "start": "face.labs:lab_start",
+        "check": "face.labs:lab_check",
+        "grade": "face.labs:lab_grade",
+        "leaderboard": "face.labs:lab_leaderboard",
     },
 }
 GROUPS = {

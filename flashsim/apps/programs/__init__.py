@@ -4,5 +4,5 @@ COMMANDS = {
     "record": "face.record:record",
     "advise": "face.advise:advise",
     "fleet": "face.fleet:fleet",
-    "crash": "face.cut_power:cut_power",
+    "crash": "face.crash:crash",
 }

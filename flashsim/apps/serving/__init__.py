@@ -1,3 +1,3 @@
 """Drives served to other programs by NBD, the protocol of network block devices."""
 
-COMMANDS = {"device": {"serve": "command:serve_device"}}
+COMMANDS = {"device": {"serve": "command:device_serve"}}

@@ -28,7 +28,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 @operation
-def serve_device(
+def device_serve(
     preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
     *,
     socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,

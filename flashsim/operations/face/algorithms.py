@@ -39,8 +39,8 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     ----------
     family
         ``"joins"`` of `fs.join`; ``"fetching"``, how late joins fetch pages; ``"partitioning"``, how hash joins make buckets;
-        ``"replacement"``, the policies of `fs.cache`; ``"extensions"``, the designs of `fs.pool`, and ``"restart"``, those of `fs.crash`;
-        ``"programs"`` of `fs.smart`.
+        ``"replacement"``, the policies of `fs.cache`; ``"extensions"``, the designs of `fs.pool`, and ``"restart"``, those of
+        `fs.pool_crash`; ``"programs"`` of `fs.smart`.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
 
 
 @operation
-def policies(
+def cache_list(
     policies: Annotated[Any, Names("Only these; also Python files.", "[POLICY]...", completes=("policies",), argument=True)] = None,
 ) -> Listing:
     """List the replacement policies, with what their parameters mean.
@@ -90,7 +90,7 @@ def policies(
 
 
 @operation
-def designs() -> Listing:
+def pool_list() -> Listing:
     """List designs, restart designs and workloads.
 
     Examples::

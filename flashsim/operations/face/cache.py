@@ -130,7 +130,7 @@ def cache(
 
 
 @operation
-def comparison(
+def cache_compare(
     trace: Trace,
     policies: Annotated[Any, Names("At least two, as of --policy.", "[POLICY]...", completes=("policies",), argument=True)] = None,
     *,
@@ -150,7 +150,7 @@ def comparison(
 
 
 @operation
-def curve(
+def cache_curve(
     trace: Trace,
     *,
     policy: Policies = "lru",
@@ -179,7 +179,7 @@ def curve(
 
 
 @operation
-def keep(
+def cache_keep(
     trace: Trace,
     *,
     out: Annotated[Any, fields.Target("The trace of pages to write.", "FILE")],

@@ -198,7 +198,7 @@ class ClosedLoopOutcome(Outcome):
 
 
 @operation
-def hdd(
+def validate_hdd(
     *,
     drive: Annotated[str, Name("A preset's name, a TOML file, or DiskSim's FILE.parv.", "PRESET", completes=("presets",))],
     trace: Annotated[str, Name("A closed loop with measured times, such as DiskSim's validation traces.", "FILE", reads=True)],

@@ -102,7 +102,7 @@ def _facts(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
 
 
 @operation
-def list_presets() -> Listing:
+def device_list() -> Listing:
     """List the device presets.
 
     Examples::
@@ -116,7 +116,9 @@ def list_presets() -> Listing:
 
 
 @operation
-def show(preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)]) -> Listing:
+def device_show(
+    preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
+) -> Listing:
     """Show a preset's values and the figures it is meant to show, what they mean and where they come from.
 
     Examples::
@@ -142,7 +144,7 @@ def _diskspecs_files(values: Mapping[str, Any]) -> Iterable[Path]:
 
 
 @operation
-def import_diskspecs(
+def device_import_diskspecs(
     file: Annotated[
         str, Name("A parameter file of DiskSim; what it names and sources is read too.", "FILE.parv", argument=True, reads=_diskspecs_files)
     ],
@@ -173,7 +175,7 @@ def import_diskspecs(
 
 
 @operation
-def new_device(
+def device_new(
     *,
     base: Annotated[str, Name("A flash drive, for what nothing is said of.", "PRESET", completes=("presets",), option="--from")],
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],

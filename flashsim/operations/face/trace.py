@@ -115,7 +115,7 @@ def trace(trace: Trace, **part: Unpack[TracePart]) -> TraceOutcome:
 
 
 @operation
-def convert(
+def trace_convert(
     trace: Trace,
     target: Annotated[Any, Target("The file to write.", "OUT", argument=True)],
     *,

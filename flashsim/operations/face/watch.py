@@ -30,7 +30,7 @@ def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") 
     Parameters
     ----------
     subject
-        A drive of `fs.lab`, which is left as it is; or the result of `fs.join`, which is run once more without a device.
+        A drive of `fs.tiny_drive`, which is left as it is; or the result of `fs.join`, which is run once more without a device.
     writes
         Logical pages that are written to the drive, all at time 0, as many at once as its queue is deep.
     view
@@ -49,7 +49,7 @@ def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") 
     Examples
     --------
     >>> import flashsim as fs
-    >>> steps = fs.watch(fs.lab(), [5, 5])
+    >>> steps = fs.watch(fs.tiny_drive(), [5, 5])
     >>> steps.frames[1].caption.partition(";")[0]
     '0 ns: request 0 arrives'
     """
@@ -63,7 +63,7 @@ def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") 
             title = f"Memory of {subject.title.partition(',')[0]}"
             return memory_in_steps(title, algorithm, result.files, setting.memory, result.allocation, parameters.fudge)
     if not isinstance(subject, LabDrive):
-        raise InvalidParameterError("subject", type(subject).__name__, "it must be a drive of fs.lab or a result of fs.join")
+        raise InvalidParameterError("subject", type(subject).__name__, "it must be a drive of fs.tiny_drive or a result of fs.join")
     view = choice(*_VIEWS)(text(view, "view"), "view")
     pages = [count(page, "writes", 0) for page in (writes if hasattr(writes, "__iter__") else [writes])]
     if subject.pending:

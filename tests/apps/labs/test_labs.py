@@ -161,21 +161,21 @@ def test_the_sources_cells_run(lab: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_lab_is_started_graded_and_ranked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert labs.start("replacement").summary().file.tolist() == ["replacement.ipynb"]
+    assert labs.lab_start("replacement").summary().file.tolist() == ["replacement.ipynb"]
     with pytest.raises(FlashsimError, match="exists"):
-        labs.start("replacement")
+        labs.lab_start("replacement")
     Path("replacement_ada.py").write_text(solution("replacement"))
-    ranked = labs.leaderboard(["replacement.ipynb", "replacement_ada.py"], seed=LONG, instances=2)
+    ranked = labs.lab_leaderboard(["replacement.ipynb", "replacement_ada.py"], seed=LONG, instances=2)
     assert ranked.submission.tolist() == ["replacement_ada.py", "replacement.ipynb"] and ranked.score[0] > 0.2
-    graded = labs.grade(["replacement.ipynb", "replacement_ada.py"], seed=LONG, instances=2)
+    graded = labs.lab_grade(["replacement.ipynb", "replacement_ada.py"], seed=LONG, instances=2)
     assert graded.totals().total.tolist()[0] == 0 and graded.totals().total.tolist()[1] >= 80
     assert graded.totals()["rank"].tolist() == [2, 1]
     Path("disk-scheduling.py").write_text("")
     with pytest.raises(FlashsimError, match="has no contest"):
-        labs.leaderboard("disk-scheduling.py")
+        labs.lab_leaderboard("disk-scheduling.py")
     Path("unknown.py").write_text("")
     with pytest.raises(FlashsimError, match="is unknown"):
-        labs.check("unknown.py")
+        labs.lab_check("unknown.py")
 
 
 @pytest.mark.parametrize("seed", [SEVERAL[0], *(pytest.param(each, marks=pytest.mark.deep) for each in SEVERAL[1:])])
@@ -221,17 +221,17 @@ def test_a_grader_s_seed_is_drawn_named_and_long(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     file = Path("replacement_ada.py")
     file.write_text(solution("replacement"))
-    first = labs.grade(str(file), instances=2)
+    first = labs.lab_grade(str(file), instances=2)
     number = int(first.seed, 16)
     assert 96 < number.bit_length() <= 128 and [*first.printout()][-1] == f"seed {first.seed}"
-    again = [labs.grade(str(file), instances=2, seed=each) for each in (first.seed, number)]
+    again = [labs.lab_grade(str(file), instances=2, seed=each) for each in (first.seed, number)]
     assert all(each.as_dict() == first.as_dict() for each in again) and first.provenance["seed"] == first.seed == first.as_dict()["seed"]
-    assert labs.grade(str(file), instances=1).seed != first.seed
-    ranked = labs.leaderboard(str(file), instances=1)
+    assert labs.lab_grade(str(file), instances=1).seed != first.seed
+    ranked = labs.lab_leaderboard(str(file), instances=1)
     assert re.fullmatch("seed 0x[0-9a-f]{24,32}", ranked.attrs["lead"])
     for short in (90210, 20261129, "0x5", 2**95 - 1, "today", 0.5, True):
         with pytest.raises(FlashsimError, match="^seed: "):
-            labs.grade(str(file), seed=short)
+            labs.lab_grade(str(file), seed=short)
 
 
 def test_every_bit_of_a_seed_counts() -> None:
@@ -259,22 +259,22 @@ def test_marks_of_others_go_on_beside_a_folder(tmp_path: Path, monkeypatch: pyte
     Path("disk-scheduling_bo").mkdir()
     os.mkfifo("disk-scheduling_cy")
     files = ["disk-scheduling_bo", "disk-scheduling_cy", "disk-scheduling_ada.py"]
-    graded = labs.grade(files, instances=2)
+    graded = labs.lab_grade(files, instances=2)
     assert graded.totals().total.tolist() == [0, 0, 100] and graded.totals()["rank"].tolist() == [2, 2, 1]
     assert "is a folder" in graded.totals().reason[0] and "is no file" in graded.totals().reason[1]
     Path("feedback").mkdir()
-    assert labs.grade(["feedback", *files], instances=2).totals().total.tolist() == [0, 0, 0, 100]
+    assert labs.lab_grade(["feedback", *files], instances=2).totals().total.tolist() == [0, 0, 0, 100]
     Path("homework.py").write_text(solution("disk-scheduling"))
-    beside = labs.grade(["homework.py", *files], instances=2)
+    beside = labs.lab_grade(["homework.py", *files], instances=2)
     assert beside.totals().total.tolist() == [0, 0, 0, 100] and beside.status == graded.status
     assert "its name tells no lab: lab: 'homework' is unknown" in beside.totals().reason[0]
-    assert labs.grade(["homework.py", *files], lab="disk-scheduling", instances=2).totals().total.tolist() == [100, 0, 0, 100]
+    assert labs.lab_grade(["homework.py", *files], lab="disk-scheduling", instances=2).totals().total.tolist() == [100, 0, 0, 100]
     with pytest.raises(FlashsimError, match="'homework' is unknown"):
-        labs.grade(["homework.py"])
+        labs.lab_grade(["homework.py"])
     with pytest.raises(FlashsimError, match="'feedback' is unknown"):
-        labs.grade(["feedback"])
+        labs.lab_grade(["feedback"])
     with pytest.raises(FlashsimError, match="no file at missing.py"):
-        labs.grade([*files, "missing.py"], lab="disk-scheduling")
+        labs.lab_grade([*files, "missing.py"], lab="disk-scheduling")
 
 
 def test_marks_as_csv_have_a_row_a_student_and_no_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -284,6 +284,6 @@ def test_grade_says_once_that_nothing_was_sealed(tmp_path: Path, monkeypatch: py
     for program, said in ((seal.program(), 0), ([], 1)):
         monkeypatch.setattr(submission.seal, "program", lambda program=program: program)
         seals.cache_clear()
-        lines = list(labs.grade([str(tmp_path / "disk-scheduling.py")], instances=1).printout())
+        lines = list(labs.lab_grade([str(tmp_path / "disk-scheduling.py")], instances=1).printout())
         assert sum("Not sealed" in str(line) for line in lines) == (said or not seal.program())
     seals.cache_clear()

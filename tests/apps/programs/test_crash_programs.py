@@ -23,9 +23,7 @@ def found(program: Program, seed: int, place: Path) -> set[str]:
     for name, text in (("program.py", program.program), ("check.py", program.check)):
         (place / name).write_text(text)
     python = [sys.executable, "-B", "-S"]
-    result = fs.cut_power(
-        [*python, str(place / "program.py")], check=f"{' '.join(python)} {place / 'check.py'}", folder=str(folder), seed=seed
-    )
+    result = fs.crash([*python, str(place / "program.py")], check=f"{' '.join(python)} {place / 'check.py'}", folder=str(folder), seed=seed)
     assert bool(result.result.failed_images) == bool(result.result.failures) == bool(result.status)
     assert all(each.tried <= 32 for each in result.result.coverage)
     return {each.answer.last_line for each in result.result.failures}

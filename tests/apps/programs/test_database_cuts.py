@@ -79,7 +79,7 @@ def sqlite(here: Path, mode: str, synchronous: str, rows: int, **how: Any) -> An
     (here / "program.py").write_text(SQLITE)
     (here / "check.sh").write_text(SQLITE_CHECK)
     program = [sys.executable, "-B", str(here / "program.py"), mode, synchronous, str(rows)]
-    return fs.cut_power(program, check=f"sh {here / 'check.sh'}", folder=str(folder), **how)
+    return fs.crash(program, check=f"sh {here / 'check.sh'}", folder=str(folder), **how)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def server() -> Iterator[Any]:
 
         def cut(rows: int, *options: str, **how: Any) -> Any:
             program = [*cluster.as_owner, "env", f"SOCKETS={sockets}", "sh", "-c", SERVER, programs, str(rows), *options]
-            return fs.cut_power(program, check=f"chown {owner} .. && chown -R {owner} . && {check}", folder=place, **how)
+            return fs.crash(program, check=f"chown {owner} .. && chown -R {owner} . && {check}", folder=place, **how)
 
         yield cut
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from flashsim.apps.serving.command import serve_device
+from flashsim.apps.serving.command import device_serve
 from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.apps.serving.session import at_path
 from flashsim.command_line import app
@@ -196,7 +196,7 @@ def test_more_clients_than_can_be_served_are_sent_away_and_counted(here: Path) -
     assert f"3 connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time" in out
     session = json.loads((here / "s.json").read_text())["session"]
     assert (session["clients"], session["turned_away"]) == (MAXIMUM_CONNECTIONS, 3)
-    assert f"at most {MAXIMUM_CONNECTIONS} clients" in " ".join((serve_device.__doc__ or "").split())
+    assert f"at most {MAXIMUM_CONNECTIONS} clients" in " ".join((device_serve.__doc__ or "").split())
 
 
 def test_clients_that_misbehave_leave_the_server_up(here: Path) -> None:

@@ -47,11 +47,11 @@ def test_one_crash_is_shown(flashsim: Any, here: Path) -> None:
 
 
 def test_crashes_repeat_under_their_seed_and_at_a_time() -> None:
-    first, second = (fs.crash(restart="mmr", seed=7, event=300) for _ in range(2))
+    first, second = (fs.pool_crash(restart="mmr", seed=7, event=300) for _ in range(2))
     assert first.as_dict() == second.as_dict()
-    at = fs.crash(restart="mmr", seed=7, at=f"{first.result.survival.time}ns")
+    at = fs.pool_crash(restart="mmr", seed=7, at=f"{first.result.survival.time}ns")
     assert at.result.survival.event >= 300 and at.status == 0
-    assert fs.crash(restart="none", design="lc", checkpoints="indirect").result.survival.history.checkpoints == "indirect"
+    assert fs.pool_crash(restart="none", design="lc", checkpoints="indirect").result.survival.history.checkpoints == "indirect"
 
 
 def test_an_exhaustive_search_tells_the_shortest_history(flashsim: Any, here: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_saved_crash_with_values_that_cannot_be_is_refused_in_a_line(here: Pat
     body = saved_body(here)
     rewrite(here, body | change | {"history": body["history"] | change.get("history", {})})
     with pytest.raises(DamagedFileError, match=re.escape(told)):
-        fs.crash(saved="crash.json")
+        fs.pool_crash(saved="crash.json")
 
 
 def test_a_saved_record_of_no_kind_and_a_deeply_nested_file_are_refused_in_a_line(here: Path) -> None:
@@ -134,10 +134,10 @@ def test_a_saved_record_of_no_kind_and_a_deeply_nested_file_are_refused_in_a_lin
     body["log"][3][1]["kind"] = 99
     rewrite(here, body)
     with pytest.raises(DamagedFileError, match="99 stands in the place of a number of 0 to 12"):
-        fs.crash(saved="crash.json")
+        fs.pool_crash(saved="crash.json")
     (here / "crash.json").write_text("[" * 100_000)
     with pytest.raises(DamagedFileError, match="it is no JSON"):
-        fs.crash(saved="crash.json")
+        fs.pool_crash(saved="crash.json")
 
 
 def saved_body(here: Path) -> dict[str, Any]:
@@ -156,19 +156,19 @@ def rewrite(here: Path, body: dict[str, Any]) -> None:
 def test_a_log_too_small_is_refused_with_a_size_that_does(seed: int) -> None:
     """Recovery reads the log as it lies on a device of that size, after any event."""
     with pytest.raises(InvalidParameterError, match="log-size: 1024 B, but records that recovery may need take more sectors") as refused:
-        fs.crash(seed=seed, log_size="1KiB")
+        fs.pool_crash(seed=seed, log_size="1KiB")
     match = re.search(r"a log of (\d+)B would do", str(refused.value))
     assert match
-    assert fs.crash(seed=seed, log_size=f"{match[1]}B").status == 0
+    assert fs.pool_crash(seed=seed, log_size=f"{match[1]}B").status == 0
     assert overwritten(seed, int(match[1])) == 0 < overwritten(seed, int(match[1]) // 1024 * 512)
-    assert fs.crash(seed=seed, log_size="1MiB").as_dict() == fs.crash(seed=seed).as_dict()
+    assert fs.pool_crash(seed=seed, log_size="1MiB").as_dict() == fs.pool_crash(seed=seed).as_dict()
 
 
 @pytest.mark.parametrize(("seed", "event", "log_size"), [(0, 245, 9728), (3, 357, 24064)])
 def test_a_log_without_room_for_what_recovery_writes_is_refused(seed: int, event: int, log_size: int) -> None:
     """The records by which recovery undoes transactions may not overwrite those that it would need after another crash."""
     with pytest.raises(InvalidParameterError, match="with its own ones: a log of") as refused:
-        fs.crash(restart="none", seed=seed, event=event, log_size=f"{log_size}B")
+        fs.pool_crash(restart="none", seed=seed, event=event, log_size=f"{log_size}B")
     (would_do,) = re.findall(r"a log of (\d+)B would do", str(refused.value))
     survival = single.crash("none", seed, [], None, None, event, None, int(would_do))
     recovery = Recovery(survival.durable, restart_design("none"), survival.history.frames, 3)

@@ -138,7 +138,7 @@ def _every() -> Iterator[tuple[str, grading.Lab]]:
 
 
 @operation
-def start(
+def lab_start(
     lab: Annotated[str, Name("The lab.", "LAB", argument=True)],
     *,
     folder: Annotated[str | Any, Name("Where to put it.", "FOLDER", option="--out")] = ".",
@@ -161,7 +161,7 @@ def start(
 
 
 @operation
-def check(
+def lab_check(
     file: Annotated[str, Name("A notebook or a Python file.", "FILE", argument=True, reads=True)],
     *,
     lab: _Lab = None,
@@ -178,7 +178,7 @@ def check(
 
 
 @operation
-def grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
+def lab_grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
     """Mark submissions on fresh instances, drawn from a new seed, which is printed last and gives the same marks anywhere.
 
     A submission runs in a process of its own, which has limits on time and memory and reaches no files, network or other processes. On
@@ -195,7 +195,7 @@ def grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _In
 
 
 @operation
-def leaderboard(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> pd.DataFrame:
+def lab_leaderboard(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> pd.DataFrame:
     """Rank submissions of a contest by their mean score on fresh instances.
 
     Examples::

@@ -115,7 +115,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: join(memory="9" * 9000), r"memory: '9+\.\.\.9+' \(9,002 characters\), but"),
         (lambda: join(memory="1\x1b[31m\nMiB"), r"memory: '1\\x1b\[31m\\nMiB', but"),
         (lambda: join(buffers_for="a\x1b[31m\nb"), "'a .31m b' is unknown"),
-        (lambda: fs.lab(None), "pages: None, but a whole number"),  # type: ignore[arg-type]
+        (lambda: fs.tiny_drive(None), "pages: None, but a whole number"),  # type: ignore[arg-type]
         (lambda: fs.bench("ocz-core-60gb", state=b"x"), "state: b'x', but a share is needed"),  # type: ignore[arg-type]
         (lambda: fs.algorithms(set()), r"family: set\(\), but a name"),  # type: ignore[arg-type]
         (lambda: fs.sweep(fs.join, 1, 2), "sweep: 3 by position, but it takes function; give others by name"),  # type: ignore
@@ -125,8 +125,8 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.drive("toshiba-5400-320gb").append(1, "4KiB", 3), "Drive.append: 3 by position, but it takes zone, length"),  # type: ignore
         (lambda: fs.drive("toshiba-5400-320gb").append(), "zone: not given, but it is needed"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").idle(tme="1s"), "argument: 'tme' is unknown; did you mean time"),  # type: ignore
-        (lambda: fs.lab().write(1, 2, 3, 4), "LabDrive.write: 4 by position, but it takes page"),  # type: ignore[call-arg]
-        (lambda: fs.lab(1, 2), "lab: 2 by position, but it takes pages"),  # type: ignore[call-arg]
+        (lambda: fs.tiny_drive().write(1, 2, 3, 4), "LabDrive.write: 4 by position, but it takes page"),  # type: ignore[call-arg]
+        (lambda: fs.tiny_drive(1, 2), "lab: 2 by position, but it takes pages"),  # type: ignore[call-arg]
         (lambda: fs.identify("x" * 5000), r"figures: .*x{9}\.\.\.x{9}.*characters"),
         (lambda: fs.algorithms(famly="joins"), "argument: 'famly' is unknown; did you mean family"),  # type: ignore[call-arg]
     ],

@@ -12,7 +12,7 @@ from flashsim.core.errors import FlashsimError
 
 
 def test_a_drive_is_left_as_it_is() -> None:
-    drive = fs.lab(blocks_per_plane=10, pages=100)
+    drive = fs.tiny_drive(blocks_per_plane=10, pages=100)
     drive.write(3)
     before = str(drive)
     for view in ("blocks", "time"):
@@ -31,7 +31,7 @@ def test_a_join_has_as_many_requests_as_its_result() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((7,), "subject: int, but it must be a drive of fs.lab or a result of fs.join"),
+        ((7,), "subject: int, but it must be a drive of fs.tiny_drive or a result of fs.join"),
         (("lab", [400]), "page: 400, but the drive has logical pages 0 to 399"),
         (("lab", [1], "queues"), "view: 'queues', but it must be one of blocks, time"),
         (("pending",), "flash operations of its last plan are pending"),
@@ -40,7 +40,7 @@ def test_a_join_has_as_many_requests_as_its_result() -> None:
 def test_what_cannot_be_is_refused_in_a_line(arguments: tuple[Any, ...], message: str) -> None:
     subject, *rest = arguments
     if subject in ("lab", "pending"):
-        drive = fs.lab()
+        drive = fs.tiny_drive()
         if subject == "pending":
             drive.begin("write", 1)
         subject = drive

@@ -1,4 +1,4 @@
-"""``flashsim crash`` and ``fs.cut_power``: power cuts of any program, and a check of the files that they leave."""
+"""``flashsim crash`` and ``fs.crash``: power cuts of any program, and a check of the files that they leave."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_p
 
 
 @operation
-def cut_power(
+def crash(
     command: Annotated[Any, Names("The program and its arguments, behind --.", "-- COMMAND ...", argument=True, python="A list of texts.")],
     *,
     check: Annotated[str, Name("A shell command that looks at the files left, in a folder of their own; 0 passes.", "CHECK")],
@@ -135,7 +135,7 @@ def cut_power(
     Examples
     --------
     >>> import flashsim as fs
-    >>> result = fs.cut_power(["python3", "careful.py"], check="test ! -e shop || test -s shop")  # doctest: +SKIP
+    >>> result = fs.crash(["python3", "careful.py"], check="test ! -e shop || test -s shop")  # doctest: +SKIP
     >>> result.verdict  # doctest: +SKIP
     """
     words: Sequence[str] = command

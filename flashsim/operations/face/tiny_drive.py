@@ -1,4 +1,4 @@
-"""``fs.lab``: a small flash drive to take apart, page by page."""
+"""``fs.tiny_drive``: a small flash drive to take apart, page by page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flashsim.studies.replaying.report import block_heat
 
 
 @with_named_methods
-class Lab(LabDrive):
+class TinyDrive(LabDrive):
     """A drive without a clock that draws itself; see `flashsim.ssd.lab.drive.LabDrive` for what it does."""
 
     def plot(self, title: str = "") -> Picture:
@@ -42,7 +42,7 @@ class Lab(LabDrive):
 
 
 @named
-def lab(pages: int = LAB_PAGES, **choices: Any) -> Lab:
+def tiny_drive(pages: int = LAB_PAGES, **choices: Any) -> TinyDrive:
     """A drive of 64 blocks and no clock, whose every flash operation can be carried out by itself.
 
     Parameters
@@ -55,8 +55,8 @@ def lab(pages: int = LAB_PAGES, **choices: Any) -> Lab:
     Examples
     --------
     >>> import flashsim as fs
-    >>> drive = fs.lab()
+    >>> drive = fs.tiny_drive()
     >>> drive.write(5)
     program block 0 page 0: logical page 5 (host)
     """
-    return Lab(count(pages, "pages"), **choices)
+    return TinyDrive(count(pages, "pages"), **choices)

@@ -1,4 +1,4 @@
-"""``flashsim pool crash`` and ``fs.crash``: a database with an SSD crashes, recovers, and is held against what its clients know."""
+"""``flashsim pool crash`` and ``fs.pool_crash``: a database with an SSD crashes, recovers, and is held against what its clients know."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class InjectionOutcome(Outcome):
 
 
 @operation
-def crash(
+def pool_crash(
     *,
     restart: Annotated[str, Name("The restart design: {restarts}; or a Python file.", "NAME|FILE.py", completes=("restarts",))] = _RESTART,
     design: Annotated[
@@ -159,9 +159,9 @@ def crash(
     Examples
     --------
     >>> import flashsim as fs
-    >>> fs.crash(restart="lvr", seed=3).status
+    >>> fs.pool_crash(restart="lvr", seed=3).status
     0
-    >>> fs.crash(restart="mmr", exhaustive=True, histories=4, without="harden-replacement").summary().violations.tolist()
+    >>> fs.pool_crash(restart="mmr", exhaustive=True, histories=4, without="harden-replacement").summary().violations.tolist()
     [1]
     """
     guards = list(without or [])

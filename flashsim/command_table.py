@@ -1,0 +1,39 @@
+"""All commands, found by the folders of those who declare them: the floors' operations, and apps.
+
+Each of these packages tells in `COMMANDS` which of its modules declares a command, and in `GROUPS` what its groups are for.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_OPERATIONS, _APPS = "flashsim.operations", "flashsim.apps"
+#: A command's ``module:operation``, or those of the commands of a group.
+Places = dict[str, str | dict[str, str]]
+
+
+def _declared() -> tuple[Places, dict[str, str]]:
+    commands: dict[str, Any] = {}
+    groups: dict[str, str] = {}
+    apps = sorted(path.parent.name for path in Path(__file__).parent.glob("apps/*/__init__.py"))
+    for package in map(import_module, (_OPERATIONS, *(f"{_APPS}.{name}" for name in apps))):
+        groups |= getattr(package, "GROUPS", {})
+        for name, place in package.COMMANDS.items():
+            if isinstance(place, str):
+                commands[name] = f"{package.__name__}.{place}"
+            else:
+                commands.setdefault(name, {}).update({member: f"{package.__name__}.{each}" for member, each in place.items()})
+    return commands, groups
+
+
+COMMANDS, GROUPS = _declared()
+
+
+def functions() -> dict[str, str]:
+    """Functions of all commands, ``module:operation`` each: ``flashsim device bench`` is `device_bench`."""
+    places = {(name, *member): place for name, each in COMMANDS.items() for member, place in _members(each)}
+    return {"_".join(words).replace("-", "_"): place for words, place in places.items()}
+
+
+def _members(place: str | dict[str, str]) -> list[tuple[tuple[str, ...], str]]:
+    return [((), place)] if isinstance(place, str) else [((name,), each) for name, each in place.items()]
