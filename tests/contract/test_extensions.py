@@ -39,7 +39,7 @@ def test_what_pages_of_frames_hold_by_design() -> None:
 
 
 def test_a_frame_is_not_taken_from_a_scan_that_is_about_to_read_it() -> None:
-    assert watched("lc", 10, 600).seen["newer"]
+    assert watched("lc", 10, 200).seen["newer"]
 
 
 def put(ext: at.Extension, design: ExtensionDesign, page: int, newer: int = 0) -> int:

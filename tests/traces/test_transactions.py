@@ -123,7 +123,7 @@ def test_the_mix_and_the_references_of_a_transaction_are_those_of_the_clauses() 
 def test_items_and_customers_are_drawn_by_nurand_and_remotely_as_often_as_said() -> None:
     stream = tpc_c(items=True)
     layout_, constants = stream.layout, stream.constants
-    orders = list(of_kind(first(stream.batches(), 60_000), NEW_ORDER))
+    orders = list(of_kind(first(stream.batches(), 20_000), NEW_ORDER))
     item, customer, stock, home = [], [], [], []
     for references in orders:
         pages = references[:, FIRST]
@@ -166,7 +166,7 @@ def test_lines_orders_and_history_grow_by_their_rows_and_each_page_is_created_on
 def test_deliveries_and_stock_levels_find_what_orders_are_about() -> None:
     """One warehouse: pages of stock that a stock level reads are those that its district's last 20 orders took from."""
     stream = tpc_c(1, growth=2.0)
-    made = first(stream.batches(), 60_000)
+    made = first(stream.batches(), 30_000)
     begins, taken, found = np.concatenate([[0], made.ends[:-1]]), {}, 0
     for number, kind in enumerate(made.kinds.tolist()):
         pages = made.references[begins[number] : made.ends[number], FIRST]
@@ -177,9 +177,9 @@ def test_deliveries_and_stock_levels_find_what_orders_are_about() -> None:
             if order >= stream.layout.order.grown:
                 district = (order - stream.layout.order.grown) % 10
             taken.setdefault(district, []).append(stock)
-        elif kind == STOCK_LEVEL and number > 20_000:
+        elif kind == STOCK_LEVEL and number > 15_000:
             found += any(len(each) >= 20 and set().union(*each[-20:]) == stock for each in taken.values())
-    assert found == (made.kinds[20_001:] == STOCK_LEVEL).sum()
+    assert found == (made.kinds[15_001:] == STOCK_LEVEL).sum()
 
 
 @pytest.mark.parametrize("neighbours", [1, 8])
