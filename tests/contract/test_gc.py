@@ -84,7 +84,7 @@ def test_a_policy_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     parameters = drive(gc=str(path))
-    requests, at = random_workload(7, parameters, 150)
+    requests, at = random_workload(7, parameters, 70)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     ours = served(engine, requests, at)
     assert np.array_equal(ours, served(specification, requests, at))
@@ -158,7 +158,7 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
         )
     )
     parameters = drive(gc=str(path))
-    requests, at = random_workload(7, parameters, 150)
+    requests, at = random_workload(7, parameters, 70)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
     moves, erases = (engine.statistics()[name] for name in ("programs_gc", "flash_erases"))

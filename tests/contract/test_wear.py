@@ -131,7 +131,7 @@ def test_a_policy_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     parameters = drive(wear=str(path))
-    requests, at = random_workload(7, parameters, 150)
+    requests, at = random_workload(7, parameters, 60)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     ours = served(engine, requests, at)
     assert np.array_equal(ours, served(specification, requests, at))
