@@ -86,5 +86,4 @@ def test_a_sketch_instead_of_counters_costs_little(exponent: float) -> None:
     for frames in (100, 400):
         pool = Simulation(replacement_policy("w-tinylfu"), frames)
         pool.refer(pages)
-        print(exponent, frames, pool.counts.hits / len(pages), by_lists(pages, frames) / len(pages))
         assert abs(pool.counts.hits - by_lists(pages, frames)) <= 0.01 * len(pages)
