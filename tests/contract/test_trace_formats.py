@@ -56,10 +56,11 @@ def test_foreign_line_ends_are_read(name: str, examples: dict[str, Path], tmp_pa
     assert table(tmp_path / "windows").equals(table(examples[name]))
 
 
-def test_a_capture_that_is_cut_short_is_read_up_to_there_with_a_word(examples: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [4, pytest.param(7, marks=pytest.mark.deep)])
+def test_a_capture_that_is_cut_short_is_read_up_to_there_with_a_word(lines: int, examples: dict[str, Path], tmp_path: Path) -> None:
     """Cut after each byte in turn: the warning names the byte where the event begins that is not whole."""
     data, cut = examples["blkparse"].read_bytes(), tmp_path / "cut"
-    data = b"".join(data.splitlines(keepends=True)[:4])
+    data = b"".join(data.splitlines(keepends=True)[:lines])
     begins = [0] + [at + 1 for at, byte in enumerate(data) if byte == 10]
     requests, warned = {0: 0}, 0
     for last in begins[2:]:
