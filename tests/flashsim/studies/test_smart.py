@@ -29,6 +29,7 @@ from flashsim.studies.smart.plans import Plan, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
+from tests.cases import with_each
 
 SMART = "samsung-smart-400gb"
 
@@ -188,7 +189,7 @@ def test_break_even_by_formula_is_where_simulated_times_cross() -> None:
 
 
 def test_drives_and_cores_share_the_work() -> None:
-    tables = {"t": table("pax")}
+    tables = {"t": table("pax", 100_000)}
     plan = plan_of("SELECT avg(b) FROM t", {"t": tables["t"].schema})
     times = [simulated(plan, tables, used, Placement(DRIVE, 2, 0, 0)) for used in (machine(), machine(4), machine(cores=8))]
     assert times[0] / times[1] == pytest.approx(4, rel=0.25) and times[0] > 2 * times[2]
@@ -396,7 +397,7 @@ def test_provenance_has_the_tables_as_they_were_given(tmp_path: Path) -> None:
     assert given == {"t": f"{tmp_path}/t.csv"}
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("step", "message"),
     [
         ("raise ValueError('no', 'row')", r"ValueError: \('no', 'row'\)"),

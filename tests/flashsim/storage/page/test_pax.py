@@ -24,6 +24,7 @@ from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.base import TableRecords
+from tests.cases import with_each
 
 DAYS = st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1))
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -149,7 +150,7 @@ def test_a_page_is_as_it_is_described() -> None:
     assert struct.unpack_from("<4d", page, at + 4 + 3) == (1.5, 2.5, 0.0, 4.5)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("minipage", "at", "value", "message"),
     [
         ("name", 0, 0, "page 0 of those read has no minipage 2 of as many tuples"),  # no mark
