@@ -179,8 +179,3 @@ def test_what_is_printed_fits_and_is_as_reviewed(
     if request.config.getoption("--renew"):
         snapshot.write_text(found, encoding="utf-8")
     assert found == snapshot.read_text(encoding="utf-8"), "if it is meant: pytest -m '' tests/flashsim/operations/test_terminal.py --renew"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_texts_fit_a_terminal(command: str, flashsim: Run) -> None:
-    assert max(map(len, flashsim(f"{command} --help").stdout.splitlines())) <= 80
