@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import flashsim
+from tests.together import together
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("flashsim", "models", "algorithms", "traces")
@@ -49,7 +50,7 @@ def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
     assert [line.split()[:2] for line in own] == [[".venv/bin/flashsim", name] for name in ("record", "advise", "crash")]
 
 
-@pytest.mark.parametrize("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
+@together("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
 def test_an_index_lists_every_page_by_its_title(folder: str) -> None:
     """Without Sphinx too, which would make the list of a pattern."""
     index = (ROOT / "docs" / folder / "index.md").read_text()
@@ -167,7 +168,7 @@ def test_licence_and_version_are_stated_once() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", flashsim.__version__)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+@together("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_a_page_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
     assert links

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
 from tests import tiers
+from tests.together import together
 
 
 class Case:
@@ -38,3 +40,17 @@ def test_a_name_without_a_test_is_refused_where_its_file_is_collected_as_a_whole
         tiers.mark_deep(cases, whole_files=True)
     tiers.mark_deep(cases, whole_files=False)
     tiers.mark_deep(cases[1:], whole_files=True)
+
+
+def test_cases_together_are_one_test_which_names_the_case_that_fails() -> None:
+    seen = []
+
+    @together("number, other", [(1, 2), (3, 3), (5, 6)])
+    def differ(number: int, other: int, fixture: str) -> None:
+        seen.append((number, fixture))
+        assert number != other
+
+    assert [*inspect.signature(differ).parameters] == ["fixture"]
+    with pytest.raises(AssertionError) as failure:
+        differ(fixture="here")
+    assert seen == [(1, "here"), (3, "here")] and failure.value.__notes__ == ["in the case {'number': 3, 'other': 3}"]

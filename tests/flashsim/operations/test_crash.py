@@ -21,6 +21,7 @@ from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.studies.crashing import single
 from flashsim.studies.crashing.histories import EXTENSIONS, drawn_history
 from flashsim.studies.crashing.saved import load
+from tests.together import together
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""
 
@@ -244,7 +245,7 @@ def test_a_design_of_ones_own_that_fails_is_named_with_its_step(flashsim: Any, h
     assert len([line for line in result.stderr.splitlines() if line.startswith("flashsim:")]) == 1
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "told"),
     [
         ("--ssd-device mtron-msd-sata3025-16gb", "an exhaustive search is needed"),

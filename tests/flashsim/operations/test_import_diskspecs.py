@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from flashsim.device import presets
 from tests.flashsim.conftest import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
+from tests.together import together
 
 
 def test_a_preset_is_written_with_its_sources(here: Path, flashsim: Run) -> None:
@@ -28,7 +27,7 @@ def test_a_preset_is_written_with_its_sources(here: Path, flashsim: Run) -> None
     assert shown.exit_code == 0 and "source: small.model:11, Head switch time" in shown.stdout
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "says"),
     [
         ("small.parv --out small.tom", "must end in .toml"),

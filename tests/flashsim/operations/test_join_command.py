@@ -19,6 +19,7 @@ import flashsim as fs
 from flashsim.core.request import WRITE
 from flashsim.storage.page import PAGE_FORMATS
 from tests.flashsim.conftest import SMALL_JOIN, Run
+from tests.together import together
 
 
 def test_rows_are_those_of_duckdb_with_clashing_names_resolved(here: Path, flashsim: Run) -> None:
@@ -189,7 +190,7 @@ def test_strands_overlap_and_give_the_same_rows(here: Path, flashsim: Run) -> No
     assert pq.read_metadata(here / "4.trace.parquet").num_rows >= four["total"]["reads"] + four["total"]["writes"]
 
 
-@pytest.mark.parametrize(
+@together(
     ("told", "message"),
     [
         ("--strands 0", "strands: 0, but it must be at least 1"),

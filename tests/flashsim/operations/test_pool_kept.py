@@ -18,6 +18,7 @@ from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.runs.parallel import leave_messages, worker_messages
 from tests.processes import wait_until
+from tests.together import together
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_a_sweep_runs_on_a_cluster(own_results: Path) -> None:
     assert "0 of them kept" in there.title and "2 of them kept" in here.title and len(there) == 2
 
 
-@pytest.mark.parametrize("scale", [0, -1, 1.1, float("nan")])
+@together("scale", [0, -1, 1.1, float("nan")])
 def test_scales_out_of_bounds_are_refused(scale: float) -> None:
     with pytest.raises(InvalidParameterError, match="scale"):
         fs.pool("zipf:pages=2000", memory="4MiB", design="none", scale=scale)

@@ -28,6 +28,7 @@ from flashsim.studies.programs.volatile_files import VolatileFiles
 from tests import postgresql_server
 from tests.flashsim.studies.runs.test_interrupts import start
 from tests.processes import wait_until
+from tests.together import together
 from tests.yardstick import seconds
 from traces.calls.perf import recording_of
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
@@ -267,7 +268,7 @@ def test_a_process_that_another_strace_watches_is_refused_in_a_line(
     assert not capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
+@together(
     ("line", "told"),
     [
         (["--", "no-such-program"], "no program 'no-such-program'"),

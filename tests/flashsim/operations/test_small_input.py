@@ -12,12 +12,13 @@ import pytest
 from flashsim.core.kernel import compiled
 from flashsim.operations import small_input
 from tests.flashsim.conftest import Run
+from tests.together import together
 
 _TABLES = "--r do2009:customer@0.01 --s do2009:orders@{} --on c_custkey=o_custkey"
 _ON = "--device ocz-core-60gb --memory 1MiB"
 
 
-@pytest.mark.parametrize(
+@together(
     ("command", "is_small"),
     [
         (f"join bnl {_TABLES.format(0.01)}", True),

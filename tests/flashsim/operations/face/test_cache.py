@@ -22,6 +22,7 @@ from flashsim.studies.caching.sizes import parse_sizes, pool_sizes
 from tests.flashsim.conftest import Run
 from tests.flashsim.operations.html_page import whole
 from tests.peak_memory import PEAK_MEMORY
+from tests.together import together
 from traces.references import generated
 from traces.references.base import GeneratedTrace
 
@@ -67,7 +68,7 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
         assert row["hit_ratio"] == row["hits"] / row["references"] and row["reference_us"] >= 0
 
 
-@pytest.mark.parametrize(
+@together(
     "trace",
     [
         IDS.astype(np.uint16),
@@ -89,7 +90,6 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
         "pages.txt",
         Path("pages.txt"),
     ],
-    ids=lambda trace: type(trace).__name__,
 )
 def test_references_in_any_form(trace: Any, here: Path) -> None:
     (here / "pages.txt").write_text("\n".join(map(str, IDS)))
@@ -237,7 +237,7 @@ class Plain:
 """
 
 
-@pytest.mark.parametrize(
+@together(
     "trace, more, told",
     [
         ([], {}, "trace: pages, but it references no page"),
