@@ -192,7 +192,7 @@ def test_curves_equal_simulations(tmp_path: Path) -> None:
     assert sets.window.iloc[-1] == 4000 and (sets["pages"] <= sets.window).all()
     drawn.plot(tmp_path / "curve.svg")
     assert "4,000 references" in repr(drawn) and (drawn.summary().error == 0).all()
-    sampled = fs.cache("zipf:pages=50000,references=200000", policy="fifo").curve("lru", "fifo", sample="20%", size="10%,50%").summary()
+    sampled = fs.cache("zipf:pages=10000,references=40000", policy="fifo").curve("lru", "fifo", sample="20%", size="10%,50%").summary()
     assert (sampled.error > 0).all() and (sampled.miss_ratio + sampled.error > 0.1).all()
     with pytest.raises(FlashsimError, match="curve of all sizes: '2q' is unknown"):
         drawn.all_sizes("2q")
