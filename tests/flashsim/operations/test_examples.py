@@ -116,12 +116,13 @@ SHORTER = {
     ".db extra 2": ".db extra 1",
     ".db off 2": ".db off 1",
     "--outcomes 4": "--outcomes 2",
-    "python3 ": f"{sys.executable} ",  # where it is a script that looks for a Python, that takes longer than the program
+    "python3 ": f"{sys.executable} -S -E ",  # a script that looks for a Python, or a site's packages, take longer than the program
     "@0.1 ": "@0.01 ",
     "tpch:orders@0.01": "tpch:orders@0.002",
     "tpch:customer@0.01": "tpch:customer@0.002",
     "--scale 0.02 --memory 256KiB": "--scale 0.01 --memory 256KiB",
     'random="64MiB"': 'random="8MiB"',
+    'state="steady"': 'state="random:0.1"',
     'memory=["256KiB", "512KiB", "1MiB"]': 'memory=["256KiB"]',
 }
 #: Figures of a drive.

@@ -36,6 +36,7 @@ LINES = {
         False,
     ),
     "fleet": ("fleet small.trace --device micron-p300 --drives 3 --limit 100 --state empty --jobs 1", False),
+    "fleet of disks": ("fleet small.trace --device toshiba-5400-320gb --drives 3 --limit 100 --jobs 1", False),
     "record": ("record --out run.parquet -- true", True),
     "export": ("export tpch:customer@0.001 --out exported", False),
     "device list": ("device list", False),
