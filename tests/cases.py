@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
 Test = Callable[..., None]
 
 
-def with_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
+def with_each(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Test], Test]:
     """Run a test once with each case, as `pytest.mark.parametrize` does, but as one test; a failure names its case."""
     own = names.replace(",", " ").split() if isinstance(names, str) else names
     rows = [(case,) if len(own) == 1 else tuple(case) for case in cases]
@@ -21,7 +21,7 @@ def with_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[T
             for row in rows:
                 try:
                     test(*arguments, **fixtures, **dict(zip(own, row, strict=True)))
-                except Exception as failure:
+                except BaseException as failure:
                     failure.add_note(f"with {', '.join(own)} = {', '.join(map(repr, row))}")
                     raise
 
