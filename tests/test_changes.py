@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
+from tests.cases import with_each
 from tests.changes import Selection, arguments
 
 #: A small project, in which tests reach files by imports, by names, by commands and by paths.
@@ -97,7 +96,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("path, old, new, wanted", CHANGES)
+@with_each("path, old, new, wanted", CHANGES)
 def test_a_change_selects_what_reaches_it(path: str, old: str, new: str, wanted: str) -> None:
     touched = Selection(FILES | {path: FILES[path].replace(old, new, 1) if old else new}).touched({path: FILES[path]})
     assert {*touched} == {word if "/" in word else f"tests/test_{word}.py" for word in wanted.split()}

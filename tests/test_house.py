@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import flashsim
+from tests.cases import with_each
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("flashsim", "models", "algorithms", "traces")
@@ -52,7 +53,7 @@ def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
     assert [line.split()[:2] for line in own] == [[".venv/bin/flashsim", name] for name in ("record", "advise", "crash")]
 
 
-@pytest.mark.parametrize("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
+@with_each("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
 def test_an_index_lists_every_page_by_its_title(folder: str) -> None:
     """Without Sphinx too, which would make the list of a pattern."""
     index = (ROOT / "docs" / folder / "index.md").read_text()
@@ -170,7 +171,7 @@ def test_licence_and_version_are_stated_once() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", flashsim.__version__)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+@with_each("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_a_page_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text())
     assert links
@@ -206,22 +207,6 @@ def test_what_kind_a_drive_is_shows_below_the_device_s_face_alone() -> None:
         if isinstance(each, ast.Call) and ast.unparse(each.func) in ("isinstance", "issubclass", "type") and kinds.search(ast.unparse(each))
     ]
     assert asked == []
-
-
-def test_units_are_converted_by_their_names() -> None:
-    """Nothing is multiplied or divided by a thousand, a million or a billion of its own: `flashsim.core.units` names them."""
-    powers = {f"{10**power}" for power in (3, 6, 9, 12)} | {f"10 ** {power}" for power in (6, 9, 12)}
-    powers |= {f"{10.0**power}" for power in (3, 6, 9, 12)}
-    scaling = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
-    by_hand = [
-        f"{path.relative_to(ROOT)}:{each.lineno}: {ast.unparse(each)}"
-        for path in SOURCES
-        if path.name != "units.py"
-        for each in ast.walk(ast.parse(path.read_text()))
-        if isinstance(each, ast.BinOp) and isinstance(each.op, scaling)
-        if powers & {ast.unparse(side) for side in (each.left, each.right) if isinstance(side, ast.Constant | ast.BinOp)}
-    ]
-    assert by_hand == []
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:
@@ -268,14 +253,24 @@ def _module(path: Path) -> str:
     return files[0].read_text(encoding="utf-8") or " " if files else ""
 
 
-def test_functions_fit_a_screen_and_modules_are_short() -> None:
-    """Commands are left out, and the front door's arguments with their docstrings: they declare what may be asked."""
+def test_modules_are_short_functions_fit_a_screen_and_units_are_converted_by_their_names() -> None:
+    """Commands are left out, and the front door's arguments with their docstrings: they declare what may be asked.
+
+    Nothing is multiplied or divided by a thousand, a million or a billion of its own: `flashsim.core.units` names them.
+    """
+    powers = {f"{10**power}" for power in (3, 6, 9, 12)} | {f"10 ** {power}" for power in (6, 9, 12)}
+    powers |= {f"{10.0**power}" for power in (3, 6, 9, 12)}
+    scaling, by_hand = (ast.Mult, ast.Div, ast.FloorDiv, ast.Mod), []
     for path in SOURCES:
-        place = path.relative_to(ROOT).as_posix()
-        lines = path.read_text().count("\n")
-        assert lines <= 400, f"{place} has {lines} lines"
-        for function in functions(path):
-            declared = {"face", "commands", "command.py"} & {*path.parts} and ast.get_docstring(function)
-            before = function.body[0].end_lineno or 0 if declared else function.lineno - 1
-            lines = (function.end_lineno or 0) - before
-            assert lines <= 60, f"{place}: {function.name} has {lines} lines"
+        place, text = path.relative_to(ROOT).as_posix(), path.read_text()
+        assert text.count("\n") <= 400, f"{place} has {text.count(chr(10))} lines"
+        for each in ast.walk(ast.parse(text)):
+            if isinstance(each, ast.FunctionDef):
+                declared = {"face", "commands", "command.py"} & {*path.parts} and ast.get_docstring(each)
+                before = each.body[0].end_lineno or 0 if declared else each.lineno - 1
+                lines = (each.end_lineno or 0) - before
+                assert lines <= 60, f"{place}: {each.name} has {lines} lines"
+            if isinstance(each, ast.BinOp) and isinstance(each.op, scaling) and path.name != "units.py":
+                sides = {ast.unparse(side) for side in (each.left, each.right) if isinstance(side, ast.Constant | ast.BinOp)}
+                by_hand += [f"{place}:{each.lineno}: {ast.unparse(each)}"] if powers & sides else []
+    assert by_hand == []

@@ -58,6 +58,6 @@ def seeds(first: int, count: int, *, deep: int) -> list[Any]:
     return [*always, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(always.stop, always.stop + deep))]
 
 
-def examples(count: int) -> int:
-    """Examples that Hypothesis draws: `count` in a run of the deep tier, a tenth of them, and 3 at least, in one of the default tier."""
-    return count if DEEP_RUN else max(3, count // 10)
+def examples(count: int, few: int = 0) -> int:
+    """Examples that Hypothesis draws: `count` in a run of the deep tier; else `few`, or a tenth of them, and 3 at least."""
+    return count if DEEP_RUN else few or max(3, count // 10)

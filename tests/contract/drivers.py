@@ -84,16 +84,16 @@ def run_everywhere(
 ) -> tuple[Integers, list[Run], Recorded]:
     """Rows (pairs of row ids, sorted), runs (two drives, traced, real file) and requests of an algorithm.
 
-    Checks that all drivers saw the same requests, returned the same rows and counted the same.  The real file's may be `buffered`: then
-    requests may be of single sectors everywhere.
+    Checks that all drivers saw the same requests, returned the same rows and counted the same, and that time passes.  The real file's may
+    be `buffered`: then requests may be of single sectors everywhere.
     """
     sinks = [Recorded() for _ in range(4)]
     pairs = [Pairs() for _ in range(3)]
     prices = cpu.load("pentium-d-2009")
     machines = [Machine([Device.open(name)], prices, sink) for name, sink in zip(DRIVES, sinks, strict=False)]
     runs = simulate(make(), files, machines, results=pairs[0])
-    for timed, machine in zip(runs, machines, strict=True):
-        assert timed.total().total_time == machine.now  # the parts make up the whole
+    for each, machine in zip(runs, machines, strict=True):
+        assert each.total().total_time == machine.now  # the parts make up the whole
     volume = unbounded()
     runs.append(trace_only(make(), files, sinks[2], results=pairs[1], volume=volume))
     size = max(needed_size(files), volume.laid_out)
@@ -106,4 +106,9 @@ def run_everywhere(
     counted = [[(phase.name, phase.reads, phase.writes, phase.pages, phase.work) for phase in run.phases] for run in runs]
     assert counted.count(counted[0]) == len(counted)
     assert {run.result_rows for run in runs} == {len(pairs[0].sorted())}
+    *timed, traced, real = (run.total() for run in runs)
+    assert traced.total_time == 0
+    if sinks[0].rows:
+        assert real.total_time > 0
+        assert all(min(total.user_time, total.kernel_time, total.io_time) > 0 for total in timed)
     return pairs[0].sorted(), runs, sinks[0]

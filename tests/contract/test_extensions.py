@@ -38,8 +38,9 @@ def test_what_pages_of_frames_hold_by_design() -> None:
         assert design != "exclusive" or not seen["twice"]
 
 
-def test_a_frame_is_not_taken_from_a_scan_that_is_about_to_read_it() -> None:
-    assert watched("lc", 10, 600).seen["newer"]
+@pytest.mark.parametrize("requests", [200, pytest.param(600, marks=pytest.mark.deep)])
+def test_a_frame_is_not_taken_from_a_scan_that_is_about_to_read_it(requests: int) -> None:
+    assert watched("lc", 10, requests).seen["newer"]
 
 
 def put(ext: at.Extension, design: ExtensionDesign, page: int, newer: int = 0) -> int:

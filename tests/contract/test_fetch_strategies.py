@@ -49,10 +49,6 @@ class TestFetching(FetchContract):
         fetched(self.name, (files[0], files[1]), index, FetchParameters(512), 1 << 16)
 
 
-def test_published_strategies_are_members() -> None:
-    assert {"naive", "page-based", "graph-based", "original", "jive", "blocks"} <= set(FETCHING.names())
-
-
 @pytest.mark.parametrize(("memory", "k"), [(1, 1.0), (8, 0.0), (8, -1.0), (8, float("inf")), (8, float("nan"))])
 def test_unfit_parameters_are_refused(memory: int, k: float) -> None:
     with pytest.raises(InvalidParameterError, match="frames: 1, but two" if memory == 1 else "k: "):

@@ -80,11 +80,12 @@ def test_blind_policies_choose_among_all_closed_blocks() -> None:
     assert set(two) <= {1, 2, 3, 4} and two.count(2) > two.count(1)
 
 
-def test_a_policy_from_a_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [70, pytest.param(150, marks=pytest.mark.deep)])
+def test_a_policy_from_a_file(count: int, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     parameters = drive(gc=str(path))
-    requests, at = random_workload(7, parameters, 150)
+    requests, at = random_workload(7, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     ours = served(engine, requests, at)
     assert np.array_equal(ours, served(specification, requests, at))
@@ -145,7 +146,8 @@ def test_steps_to_a_victim_do_not_grow_with_the_drive(name: str) -> None:
     assert steps_a_write(name, 16_384, 1) <= 1.05 * steps_a_write(name, 256, 16)
 
 
-def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [70, pytest.param(150, marks=pytest.mark.deep)])
+def test_a_policy_that_only_finds_wholly_valid_blocks(count: int, tmp_path: Path) -> None:
     """With ROUNDS it is asked again, and at last the emptiest block is taken; the drive works on."""
     path = tmp_path / "blind.py"
     path.write_text(
@@ -158,7 +160,7 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(tmp_path: Path) -> None:
         )
     )
     parameters = drive(gc=str(path))
-    requests, at = random_workload(7, parameters, 150)
+    requests, at = random_workload(7, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
     moves, erases = (engine.statistics()[name] for name in ("programs_gc", "flash_erases"))

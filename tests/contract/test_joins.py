@@ -25,10 +25,6 @@ BUCKETS = [(name, method) for name in NAMES if "partition" in JOINS.load(name).O
 WAYS = [(name, "traditional") for name in NAMES] + [way for way in BUCKETS if way[1] != "traditional"]
 
 
-def test_the_classic_joins_are_members():
-    assert {"bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"} <= set(NAMES)
-
-
 @pytest.fixture(scope="class", params=WAYS, ids="-".join)
 def each_member(request: pytest.FixtureRequest) -> None:
     request.cls.member, request.cls.method = request.param

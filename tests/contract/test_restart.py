@@ -48,11 +48,6 @@ class TestRestarts(RestartContract):
     """Every member."""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_frames_are_used_again_after_a_crash(name: str) -> None:
-    assert (exhaustive(name, 3).kept > 0) == (name != "none")
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", range(4))

@@ -127,11 +127,12 @@ def test_spare_and_bad_blocks_do_not_count_in_the_spread() -> None:
     assert 0 < numbers["remaining_life"] == 1 - numbers["block_erases"]["mean"] / 100 < 1
 
 
-def test_a_policy_from_a_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [60, pytest.param(150, marks=pytest.mark.deep)])
+def test_a_policy_from_a_file(count: int, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(MINE)
     parameters = drive(wear=str(path))
-    requests, at = random_workload(7, parameters, 150)
+    requests, at = random_workload(7, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     ours = served(engine, requests, at)
     assert np.array_equal(ours, served(specification, requests, at))

@@ -34,8 +34,9 @@ def test_lru_misses_what_lies_deeper_in_its_stack(frames: int) -> None:
     assert missed == pytest.approx(exact, rel=0.02)
 
 
-def test_lru_2_misses_and_evicts_as_a_pool_that_is_run() -> None:
-    drawn_before, count, frames = drawn(2), COUNT // 4, 100
+@pytest.mark.parametrize("part", [8, pytest.param(4, marks=pytest.mark.deep)])
+def test_lru_2_misses_and_evicts_as_a_pool_that_is_run(part: int) -> None:
+    drawn_before, count, frames = drawn(2), COUNT // part, 100
     references, window = drawn_before.until(count), Window(count // 2, count * 3 // 4, count)
     pool, happened = PlainPool(replacement_policy("lru-k"), frames), np.zeros(3)
     for time, (page, write) in enumerate(zip(references.pages.tolist(), references.writes.tolist(), strict=True)):

@@ -1,9 +1,7 @@
-"""Joins against DuckDB: the same pairs of rows on made and on third-party tables."""
+"""Joins against DuckDB: the same pairs of rows on made tables."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from functools import cache
 
 import duckdb
@@ -77,25 +75,6 @@ def test_foreign_keys(memory):
         np.testing.assert_array_equal(
             run(plan(name, *files, JoinParameters(memory, partition=method)), memory).sorted_pairs(), expected, err_msg=f"{name} {method}"
         )
-
-
-CHINOOK = [
-    ("Artist", "ArtistId", "Album", "ArtistId"),
-    ("Genre", "GenreId", "Track", "GenreId"),
-    ("Track", "TrackId", "InvoiceLine", "TrackId"),
-    ("Employee", "EmployeeId", "Employee", "ReportsTo"),
-    ("PlaylistTrack", "TrackId", "InvoiceLine", "TrackId"),
-]
-
-
-@pytest.mark.parametrize("left_table, left_column, right_table, right_column", CHINOOK)
-def test_chinook(test_data, left_table, left_column, right_table, right_column):
-    with closing(sqlite3.connect(f"file:{test_data}/sqlite/Chinook_Sqlite.sqlite?mode=ro", uri=True)) as database:
-        left, right = (
-            np.array([NULL_KEY if key is None else key for (key,) in database.execute(f"SELECT {column} FROM {name}")], np.int64)
-            for name, column in ((left_table, left_column), (right_table, right_column))
-        )
-    check_all(left, right, 60)
 
 
 @pytest.mark.parametrize("page_format", ["sqlite", "postgresql", "pax"])

@@ -409,14 +409,15 @@ def test_texts_of_no_encoding_are_refused(encoding: str, data: str, tmp_path: Pa
         open_source(f"{path}:t")
 
 
-def test_trees_of_thousands_of_pages(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [45_000, pytest.param(100_000, marks=pytest.mark.deep)])
+def test_trees_of_thousands_of_pages(rows: int, tmp_path: Path) -> None:
     path = tmp_path / "x.db"
     make(
         path,
         "PRAGMA page_size = 512",
         "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)",
-        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)"
+        f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})"
         "INSERT INTO t SELECT i * 7, 'row ' || i || ' of many' FROM n",
     )
     with closing(sqlite3.connect(path)) as connection:
-        assert check(path, "t", connection) == 100_000
+        assert check(path, "t", connection) == rows

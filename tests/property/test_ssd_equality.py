@@ -89,8 +89,8 @@ def test_models_agree_as_plain_python() -> None:
     subprocess.run([sys.executable, "-c", program], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True, timeout=seconds(200))
 
 
-@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("model", [SsdEngine, pytest.param(SsdSpecification, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("seed", seeds(0, 2, deep=13))
 def test_any_split_gives_the_same_times(model: type[Model], seed: int) -> None:
     parameters = with_pace(seed, random_drive(seed))
     requests, at = random_workload(seed, parameters, 60)

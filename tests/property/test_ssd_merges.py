@@ -89,10 +89,11 @@ def test_a_drive_that_wears_out_keeps_what_it_holds(name: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("name", MERGING)
-def test_cuts_while_blocks_wear_out(name: str) -> None:
+@pytest.mark.parametrize("first", range(0, 12, 4))
+def test_cuts_while_blocks_wear_out(first: int, name: str) -> None:
     """Blocks are known to be retired before they are empty, and their spares are in use before that."""
     retired = 0
-    for seed in range(12):
+    for seed in range(first, first + 4):
         parameters = drive_for(name, random_drive(seed))
         good, spares = parameters.good_blocks, 3 + seed % 5
         parameters = replace(
@@ -117,4 +118,4 @@ def test_cuts_while_blocks_wear_out(name: str) -> None:
             assert all(engine.version(page) in versions for page, versions in enumerate(allowed)), f"seed {seed}, cut {cut}"
             assert not engine.state.control.read_only
         retired += engine.statistics()["retired_blocks"]
-    assert retired > 30
+    assert retired > 10

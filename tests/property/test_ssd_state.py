@@ -29,9 +29,9 @@ from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
-from tests.tiers import examples, seeds
+from tests.tiers import DEEP_RUN, examples, seeds
 
-SMALL = settings(max_examples=examples(12), stateful_step_count=40, deadline=None)
+SMALL = settings(max_examples=examples(12), stateful_step_count=40 if DEEP_RUN else 20, deadline=None)
 PLACES = st.floats(0, 1, exclude_max=True)
 SEEDS = st.integers(0, 10**6)
 LAYERS = st.sampled_from(FAMILY.names())

@@ -21,6 +21,7 @@ from flashsim.execution.simulated import SimulatedBackend
 from flashsim.storage.heap_file import HeapFile
 from tests.flashsim.execution.strand_programs import LAYOUT, PAGE, PAGES, Places, Program, machine, outcome, station
 from tests.flashsim.execution.strands_specification import ConcurrentSpecification
+from tests.tiers import seeds
 
 
 def check(seed: int) -> ConcurrentRun | str:
@@ -78,8 +79,9 @@ def _requests(recorded: list[Any]) -> Iterator[Any]:
         yield from ((row[:8], when, name) for row, when, name in zip(rows, times, names, strict=True))
 
 
-def test_one_strand_costs_what_the_serial_driver_says() -> None:
-    assert sum(alone(seed) for seed in range(60)) > 20
+@pytest.mark.parametrize("first", seeds(0, 1, deep=3))
+def test_one_strand_costs_what_the_serial_driver_says(first: int) -> None:
+    assert sum(alone(15 * first + number) for number in range(15)) > 5
 
 
 @pytest.mark.deep
@@ -136,9 +138,10 @@ def replayed(seed: int) -> None:
     assert completions[["submitted", "started", "completed"]].tolist() == times
 
 
-def test_a_trace_keeps_the_overlaps() -> None:
-    for seed in range(40):
-        replayed(seed)
+@pytest.mark.parametrize("first", seeds(0, 1, deep=3))
+def test_a_trace_keeps_the_overlaps(first: int) -> None:
+    for number in range(10):
+        replayed(10 * first + number)
 
 
 @pytest.mark.deep

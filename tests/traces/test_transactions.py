@@ -120,10 +120,11 @@ def test_the_mix_and_the_references_of_a_transaction_are_those_of_the_clauses() 
         assert many / 40_000 == pytest.approx(expected_share, rel=0.03), name
 
 
-def test_items_and_customers_are_drawn_by_nurand_and_remotely_as_often_as_said() -> None:
+@pytest.mark.parametrize("count", [20_000, pytest.param(60_000, marks=pytest.mark.deep)])
+def test_items_and_customers_are_drawn_by_nurand_and_remotely_as_often_as_said(count: int) -> None:
     stream = tpc_c(items=True)
     layout_, constants = stream.layout, stream.constants
-    orders = list(of_kind(first(stream.batches(), 60_000), NEW_ORDER))
+    orders = list(of_kind(first(stream.batches(), count), NEW_ORDER))
     item, customer, stock, home = [], [], [], []
     for references in orders:
         pages = references[:, FIRST]
@@ -163,10 +164,11 @@ def test_lines_orders_and_history_grow_by_their_rows_and_each_page_is_created_on
     assert len(unseen) == 0  # nothing is referenced that was not created
 
 
-def test_deliveries_and_stock_levels_find_what_orders_are_about() -> None:
+@pytest.mark.parametrize("count", [30_000, pytest.param(60_000, marks=pytest.mark.deep)])
+def test_deliveries_and_stock_levels_find_what_orders_are_about(count: int) -> None:
     """One warehouse: pages of stock that a stock level reads are those that its district's last 20 orders took from."""
     stream = tpc_c(1, growth=2.0)
-    made = first(stream.batches(), 60_000)
+    made = first(stream.batches(), count)
     begins, taken, found = np.concatenate([[0], made.ends[:-1]]), {}, 0
     for number, kind in enumerate(made.kinds.tolist()):
         pages = made.references[begins[number] : made.ends[number], FIRST]
@@ -177,9 +179,9 @@ def test_deliveries_and_stock_levels_find_what_orders_are_about() -> None:
             if order >= stream.layout.order.grown:
                 district = (order - stream.layout.order.grown) % 10
             taken.setdefault(district, []).append(stock)
-        elif kind == STOCK_LEVEL and number > 20_000:
+        elif kind == STOCK_LEVEL and number > count // 2:
             found += any(len(each) >= 20 and set().union(*each[-20:]) == stock for each in taken.values())
-    assert found == (made.kinds[20_001:] == STOCK_LEVEL).sum()
+    assert found == (made.kinds[count // 2 + 1 :] == STOCK_LEVEL).sum()
 
 
 @pytest.mark.parametrize("neighbours", [1, 8])

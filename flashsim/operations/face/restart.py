@@ -140,7 +140,7 @@ def restart(
     Examples
     --------
     >>> import flashsim as fs
-    >>> result = fs.restart("tpc-c:warehouses=1", memory="20MB", ssd="64MB", time="10s", checkpoint="2s")
+    >>> result = fs.restart("tpc-c:warehouses=1", memory="20MB", ssd="64MB", time="5s", checkpoint="1s")
     >>> none, lvr = result.summary().warm_frames
     >>> none, bool(lvr > 0.2)
     (0.0, True)

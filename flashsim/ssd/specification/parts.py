@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import simpy
 
@@ -18,8 +19,19 @@ from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import READ_PAGE
 from flashsim.ssd.timing import SsdTiming
 
-if TYPE_CHECKING:
-    from flashsim.ssd.specification.dies import Die
+
+class DieOfParts(Protocol):
+    """Die as commands and the cache see it."""
+
+    number: int
+    queue: deque[Operation]
+    reads: deque[Operation]
+    at_work: list[Operation]
+    cached: list[Operation]
+    suspended: list[Operation]
+
+    def offer(self, operation: Operation) -> None:
+        """An operation of the queue is ready."""
 
 
 class DriveOfParts(Protocol):
@@ -31,8 +43,11 @@ class DriveOfParts(Protocol):
     env: simpy.Environment
     host: SpecifiedHost
     channels: list[SharedServer]
-    dies: list[Die]
     pages_behind: int  # pages in the controller, of writes that go on where the last one ended
+
+    @property
+    def dies(self) -> Sequence[DieOfParts]:
+        """Dies, by number."""
 
     def command_of(self, request: HostRequest) -> Command:
         """A command without operations, with the next number."""
@@ -101,7 +116,7 @@ class Operation:
     cause: int
     sectors: int
     block: int = -1
-    die: Die | None = None
+    die: DieOfParts | None = None
     waits: int = 1
     followers: list[Operation] = field(default_factory=list)
     erases: list[Operation] = field(default_factory=list)  # erases that wait for it

@@ -167,14 +167,15 @@ def test_figure_3_is_fetched_by_segments(strategy: str) -> None:
 
 def test_a_segment_s_vertex_must_stay() -> None:
     """The printed rule for victims alone lets two pages replace one another for ever, in some graphs and memories."""
-    still = 0
-    for seed in range(6):
-        for memory in (8, 12, 20):
-            try:
-                Algorithm3(memory, 512, pinned=False).run(page_pairs(entries(seed)))
-            except StandsStillError:
-                still += 1
-    assert still > 0
+
+    def stands_still(seed: int, memory: int) -> bool:
+        try:
+            Algorithm3(memory, 512, pinned=False).run(page_pairs(entries(seed)))
+        except StandsStillError:
+            return True
+        return False
+
+    assert any(stands_still(seed, memory) for seed in range(6) for memory in (8, 12, 20))
 
 
 def test_memory_comes_back_if_the_graph_needs_less() -> None:

@@ -12,6 +12,7 @@ import pytest
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.planners.base import plan
 from models.five_minute_rule import break_even
+from tests.cases import with_each
 from tests.test_house import ROOT
 
 #: Answers by notebook.
@@ -35,7 +36,7 @@ def test_every_notebook_that_asks_has_answers() -> None:
     assert asked == ANSWERS.keys()
 
 
-@pytest.mark.parametrize("notebook", ANSWERS)
+@with_each("notebook", ANSWERS)
 def test_each_section_that_asks_has_an_answer(notebook: str) -> None:
     answers = [part.split("\n", 1) for part in ANSWERS[notebook].split("\n### ")[1:]]
     assert [title for title, _ in answers] == asking(notebook)

@@ -26,6 +26,7 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.rng import generator
 from tests.apps.labs.cheats import CHEATS, KEEPS_ALL
 from tests.apps.labs.wrong import MALICIOUS, WRONG
+from tests.cases import with_each
 from tests.test_house import ROOT
 from tests.yardstick import seconds, slowness
 
@@ -117,7 +118,7 @@ def test_a_part_that_fails_leaves_the_other_exercises_as_they_are(tmp_path: Path
     assert sum(each.points for each in every.values()) == 70
 
 
-@pytest.mark.parametrize("lab", NAMES)
+@with_each("lab", NAMES)
 def test_the_students_notebook_holds_no_solution(lab: str) -> None:
     """Not in a comment outside the marks either: a cell for a solution has imports, heads, their docstrings and the place for it."""
     cells = source_of(ROOT / "flashsim" / "apps" / "labs" / "notebooks" / f"{lab}.ipynb")
@@ -316,7 +317,7 @@ def test_imports_in_cells_of_imports_run_and_nothing_else_does(tmp_path: Path) -
     assert next(iter(grade("disk-scheduling", file, 3))).reason.endswith(f"name 'statistics' {said}")
 
 
-@pytest.mark.parametrize("lab", NAMES)
+@with_each("lab", NAMES)
 def test_the_students_notebook_says_what_is_run(lab: str) -> None:
     first = "".join(json.loads((ROOT / "flashsim" / "apps" / "labs" / "notebooks" / f"{lab}.ipynb").read_text())["cells"][0]["source"])
     assert "Only the cells for your solutions are checked and marked; of your own cells only those are run that hold nothing but" in first

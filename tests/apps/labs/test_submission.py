@@ -19,6 +19,7 @@ from flashsim.apps.labs.face import labs
 from flashsim.apps.labs.grading import LABS, Whole, grade, is_like
 from flashsim.apps.labs.submission import Submission, SubmissionError, seals, source_of
 from flashsim.core.rng import generator
+from tests.cases import with_each
 from tests.test_house import ROOT
 from tests.yardstick import seconds
 
@@ -192,7 +193,7 @@ class Odd(Submission):
         return self
 
 
-@pytest.mark.parametrize("lab", LABS.names())
+@with_each("lab", LABS.names())
 def test_any_kind_of_answer_can_be_judged(lab: str) -> None:
     for name, exercise in LABS.load(lab).EXERCISES.items():
         instance = exercise.draw(generator(7, name))
@@ -208,7 +209,7 @@ TRUE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("alike", "answer", "right"), TRUE)
+@with_each(("alike", "answer", "right"), TRUE)
 def test_true_is_not_like_1(alike: Any, answer: Any, right: Any) -> None:
     assert not alike(answer, right) and alike(right, right)
     assert not isinstance(True, Whole) and isinstance(1, Whole) and not isinstance(1.0, Whole)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from flashsim.apps.papers.literature import base as papers
 from flashsim.command_line import app
+from tests.cases import with_each
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "claims.md"
 #: Published numbers beside ours, of which the pages of papers have pictures.
@@ -69,13 +70,13 @@ def rows(paper: str) -> list[list[str]]:
     return [[cell.replace("\\|", "|") for cell in re.split(r"(?<!\\) \| ", line)] for line in lines]
 
 
-@pytest.mark.parametrize("paper", NAMES)
+@with_each("paper", NAMES)
 def test_it_has_every_claim_in_order_with_its_words(paper: str) -> None:
     claims = papers.load(paper).claims
     assert [(row[0], row[3], row[4]) for row in rows(paper)] == [(claim.id.split("/")[-1], claim.source, claim.title) for claim in claims]
 
 
-@pytest.mark.parametrize("paper", NAMES)
+@with_each("paper", NAMES)
 def test_the_sentence_counts_the_rows(paper: str) -> None:
     text, verdicts = PAGE.read_text(encoding="utf-8"), Counter(row[1] for row in rows(paper))
     sentence = re.search(rf"^{paper} at the published size: of (\d+) claims (.*?);", text, re.MULTILINE)
@@ -104,7 +105,7 @@ def test_the_table_of_verdicts_has_the_same_totals() -> None:
     assert numbers == sentence.format(judged, **totals)
 
 
-@pytest.mark.parametrize("paper", NAMES)
+@with_each("paper", NAMES)
 def test_the_table_has_the_published_numbers_that_the_page_counts(paper: str) -> None:
     """Some numbers have two rows, since two of ours are held against them."""
     table = pd.read_csv(NUMBERS).query("paper == @paper and counts")

@@ -55,6 +55,7 @@ def _with_null(judgement: Judgement) -> Judgement:
     return replace(judgement, cells=judgement.null_cells)
 
 
+@pytest.mark.deep
 def test_null_models_pass_these_claims_and_none_is_reproduced_by_one() -> None:
     passed = set()
     for paper, claim in every_claim():

@@ -19,6 +19,7 @@ from flashsim.device import presets
 from flashsim.studies.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
 from flashsim.studies.runs.jobs import Results, Settings
+from tests.cases import with_each
 
 
 def claim(*, null: str = "equal", most: bool = False, stated: Sequence[str] = (), fitted: bool = False, **limits: float) -> Claim:
@@ -92,7 +93,7 @@ def test_what_the_claims_file_lacks_is_refused_where_it_is_asked_for(tmp_path: P
         replace(papers.load("mine"), family=papers.PAPERS, exhibits={"z": "nothing"}).exhibit("z")
 
 
-@pytest.mark.parametrize("name", papers.PAPERS.names())
+@with_each("name", papers.PAPERS.names())
 def test_every_paper_keeps_the_contract(name: str) -> None:
     paper = papers.load(name)
     for each in paper.claims:
@@ -114,7 +115,7 @@ def test_runs_of_every_exhibit_and_experiment_fit_the_functions_that_make_them(n
         assert all(callable(getattr(import_module(job.module), job.function.partition(":")[2])) for job in jobs)
 
 
-@pytest.mark.parametrize(
+@with_each(
     "measured, verdict",
     [
         ((2.0, 3.0), Verdict.REPRODUCED),
@@ -133,7 +134,7 @@ def test_the_median_is_that_of_the_errors_and_not_the_least() -> None:
     assert Judgement(claim(median=0.1), numbers((2.0, 2.0), (2.0, 2.3), (2.0, 2.3))).verdict is Verdict.DIFFERS
 
 
-@pytest.mark.parametrize("points, ours, inside", [(False, 2.4, True), (False, 2.41, False), (True, 2.2, True), (True, 2.21, False)])
+@with_each("points, ours, inside", [(False, 2.4, True), (False, 2.41, False), (True, 2.2, True), (True, 2.21, False)])
 def test_a_number_is_inside_up_to_its_limit(points: bool, ours: float, inside: bool) -> None:
     (cell,) = numbers((2.0, ours), points=points, limit=0.2000000001)
     assert cell.inside is inside and (cell.loss <= 1) is inside
@@ -267,9 +268,7 @@ def test_one_cell_among_several_that_could_not_be_measured_leaves_the_claim_open
     assert Judgement(claim(), [statement("a", "less", [None, 1.0], less(0))]).verdict is Verdict.NOT_ATTEMPTED
 
 
-@pytest.mark.parametrize(
-    "inside, most, verdict", [(4, False, "reproduced"), (3, False, "differs"), (3, True, "reproduced"), (2, True, "differs")]
-)
+@with_each("inside, most, verdict", [(4, False, "reproduced"), (3, False, "differs"), (3, True, "reproduced"), (2, True, "differs")])
 def test_a_claim_that_holds_must_hold_everywhere_or_in_most_cases(inside: int, most: bool, verdict: str) -> None:
     cells = [statement(str(place), "less", [1.0, 2.0 if place < inside else 0.5], less(0)) for place in range(4)]
     judged = Judgement(claim(most=most), cells)

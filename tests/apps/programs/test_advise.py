@@ -34,6 +34,7 @@ from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs import kept
 from models.write_amplification import greedy
 from tests import postgresql_server
+from tests.cases import with_each
 from tests.commands import Run
 from traces.calls.schema import Recording, table_of
 from traces.format.base import read_trace
@@ -262,7 +263,7 @@ def test_what_cannot_be_advised_on_is_refused_in_one_line(small: str, flashsim: 
     assert result.exit_code == 2 and result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("most", [0.003, 0.4, 1.5, 37, 9e5])
+@with_each("most", [0.003, 0.4, 1.5, 37, 9e5])
 def test_the_greatest_load_is_found_where_it_is(most: float) -> None:
     greatest = greatest_load(lambda speed: speed <= most)
     assert greatest is not None and greatest <= most < greatest * PRECISION

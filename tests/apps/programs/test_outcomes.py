@@ -14,6 +14,7 @@ from flashsim.apps.programs.outcomes import Outcomes
 from flashsim.apps.programs.volatile_files import PAGE, Page, Remains, VolatileFiles
 from flashsim.core.rng import generator
 from tests.apps.programs.test_volatile_files import CREATE_B, call, files, play, write
+from tests.cases import with_each
 from traces.calls import schema
 
 MANY = 10**6
@@ -139,7 +140,7 @@ def test_of_too_many_outcomes_so_many_are_drawn_without_repetition_and_pairs_fir
     assert len(pairs) == 36 and list(outcomes(six_pages(), seed=1).take(120)) != remains == list(outcomes(six_pages()).take(120))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@with_each("seed", range(5))
 def test_all_pages_and_the_ends_of_all_files_are_torn_or_lost_before_any_draw(seed: int) -> None:
     pages = [(file, number) for number in range(3) for file in range(3)]
     writes = [write(file, f"/{'abc'[file]}", number * PAGE, b"n" * PAGE) for file, number in pages]

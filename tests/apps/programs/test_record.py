@@ -26,6 +26,7 @@ from flashsim.apps.programs.volatile_files import VolatileFiles
 from flashsim.core.errors import FlashsimWarning
 from flashsim.core.request import FLUSH, WRITE
 from tests import postgresql_server
+from tests.cases import with_each
 from tests.flashsim.studies.runs.test_interrupts import start
 from tests.processes import wait_until
 from tests.yardstick import seconds
@@ -267,7 +268,7 @@ def test_a_process_that_another_strace_watches_is_refused_in_a_line(
     assert not capfd.readouterr().err
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("line", "told"),
     [
         (["--", "no-such-program"], "no program 'no-such-program'"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from flashsim.apps.serving.nbd.protocol import Conversation, Export, Request, refusal
 from tests.apps.serving import nbd_client as nbd
 from tests.apps.serving.nbd_client import go, hello, option, option_replies, request
+from tests.cases import with_each
 from tests.tiers import examples
 
 EXPORT = Export("drive", "a drive of the tests", 1 << 20, trim=True)
@@ -70,14 +71,14 @@ def test_unknown_exports_are_refused() -> None:
     assert spoken.ended and spoken.broken and spoken.take_outgoing() == b""
 
 
-@pytest.mark.parametrize("number", [nbd.STARTTLS, nbd.STRUCTURED_REPLY, nbd.SET_META_CONTEXT, 11, 4242])
+@with_each("number", [nbd.STARTTLS, nbd.STRUCTURED_REPLY, nbd.SET_META_CONTEXT, 11, 4242])
 def test_what_is_not_offered_is_refused_and_the_client_may_go_on(number: int) -> None:
     spoken = conversation()
     spoken.receive(option(number, b"data") + go())
     assert [kind for _, kind, _ in option_replies(spoken.take_outgoing())] == [UNSUPPORTED, INFO_REPLY, ACK]
 
 
-@pytest.mark.parametrize("data", [b"", b"\0\0\0\xff", struct.pack(">IH", 0, 3), struct.pack(">IHHH", 0, 1, 0, 0), b"\xff" * 40])
+@with_each("data", [b"", b"\0\0\0\xff", struct.pack(">IH", 0, 3), struct.pack(">IHHH", 0, 1, 0, 0), b"\xff" * 40])
 def test_options_that_do_not_fit_their_announcement_are_invalid(data: bytes) -> None:
     assert [kind for _, kind, _ in answers(option(nbd.GO, data))] == [INVALID]
 
@@ -103,7 +104,7 @@ def test_disconnect_ends_it_and_nothing_behind_is_read() -> None:
     assert spoken.ended and not spoken.broken
 
 
-@pytest.mark.parametrize(
+@with_each(
     "breach",
     [
         hello(4),
@@ -129,7 +130,7 @@ SIZE = EXPORT.size
 READ_ONLY = Export("drive", "", SIZE, read_only=True, trim=True)
 
 
-@pytest.mark.parametrize(
+@with_each(
     "asked, error",
     [
         (Request(nbd.READ, 0, 0, 0, 512), 0),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from flashsim.core import errors
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingExtraError, UnknownNameError
+from tests.cases import with_each
 
 
 def test_all_belong_to_one_hierarchy() -> None:
@@ -30,7 +29,7 @@ def test_a_message_names_parameter_value_and_bound() -> None:
     assert isinstance(problem, ValueError)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("name", "known", "hint"),
     [
         ("grace-hahs", ["bnl", "grace-hash", "hybrid-hash"], "did you mean grace-hash"),

@@ -17,6 +17,7 @@ from flashsim.core.host_queue import HostQueue, one_command_each
 from flashsim.core.host_specification import SpecifiedHost
 from flashsim.core.request import COMMAND, READ, SECTOR, WRITE, Commands, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
+from tests.cases import with_each
 from tests.flashsim.core.fixed_device import FixedEngine, FixedSpecification, run, service_time
 
 
@@ -161,8 +162,8 @@ def test_specified_queues_take_turns_command_by_command() -> None:
     assert [request.id for request in admitted[21:]] == [16]
 
 
-@pytest.mark.parametrize("make", [FixedEngine, FixedSpecification])
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@with_each("make", [FixedEngine, FixedSpecification])
+@with_each("depth", [1, 2, 3])
 def test_a_queue_has_its_depth_for_itself(make: type[FixedEngine], depth: int) -> None:
     requests = make_requests(READ, np.zeros(20, np.int64), SECTOR)
     requests["stream"] = [0] * 17 + [7] * 3  # of two queues the second
@@ -210,8 +211,8 @@ def backwards(requests: Requests) -> Commands:
     return one_command_each(requests)[::-1]
 
 
-@pytest.mark.parametrize("make", [FixedEngine, FixedSpecification])
-@pytest.mark.parametrize(
+@with_each("make", [FixedEngine, FixedSpecification])
+@with_each(
     ("change", "commands", "at", "parameter"),
     [
         ({}, one_command_each, -1, "at"),

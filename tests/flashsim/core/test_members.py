@@ -11,6 +11,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, MissingExtraError, MissingFileError, UnknownNameError
 from flashsim.core.members import Family, optional
+from tests.cases import with_each
 
 
 class Policy(Protocol):
@@ -79,7 +80,7 @@ def test_an_unknown_member_is_refused_with_suggestions(family: Family[Policy]) -
         family.load("secondbest")
 
 
-@pytest.mark.parametrize("name", ["base", "-shared", "__init__", "family_of_a_test"])
+@with_each("name", ["base", "-shared", "__init__", "family_of_a_test"])
 def test_what_is_no_member_has_no_name(family: Family[Policy], name: str) -> None:
     with pytest.raises(UnknownNameError):
         family.load(name)
@@ -98,8 +99,8 @@ def test_a_path_to_nothing_is_refused(family: Family[Policy], tmp_path: Path) ->
         family.load(str(tmp_path / "nowhere.py"))
 
 
-@pytest.mark.parametrize("source", ["def choose(:\n", "raise RuntimeError('two\\nlines')\n", "import nothing_of_that_name\n", "1 / 0\n"])
-@pytest.mark.parametrize("inside", [True, False])
+@with_each("source", ["def choose(:\n", "raise RuntimeError('two\\nlines')\n", "import nothing_of_that_name\n", "1 / 0\n"])
+@with_each("inside", [True, False])
 def test_a_broken_file_is_one_line_with_its_name(family: Family[Policy], folder: Path, tmp_path: Path, source: str, inside: bool) -> None:
     file = (folder if inside else tmp_path) / "broken.py"
     file.write_text(source)

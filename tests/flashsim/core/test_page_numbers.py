@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
+from tests.cases import with_each
 from tests.tiers import examples
 
 IDS = st.integers(-5, 40) | st.integers(-(2**63), 2**63 - 1) | st.integers(0, 60).map(lambda power: 1 << power)
@@ -35,7 +35,7 @@ def test_numbers_are_those_of_a_dictionary(ids: list[int], size: int) -> None:
     assert len(pages) == len(set(ids))
 
 
-@pytest.mark.parametrize("spread", [1, 4096, 1 << 40, (1 << 32) + 1])
+@with_each("spread", [1, 4096, 1 << 40, (1 << 32) + 1])
 def test_tables_grow_under_ids_of_any_spread(spread: int) -> None:
     ids = np.random.default_rng(1).integers(0, 6000, 20000) * spread
     numbers, pages = in_batches(ids, 3000)

@@ -10,6 +10,7 @@ import pytest
 from flashsim.core import parameters
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.parameters import build, describe
+from tests.cases import with_each
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def test_a_whole_number_is_a_number() -> None:
     assert build(Drive, GOOD | {"share": 1}).share == 1.0
 
 
-@pytest.mark.parametrize("name", GOOD)
+@with_each("name", GOOD)
 def test_a_missing_value_is_named(name: str) -> None:
     with pytest.raises(InvalidParameterError, match=f"^{name}: missing, but it is needed"):
         build(Drive, {key: value for key, value in GOOD.items() if key != name})
@@ -51,14 +52,14 @@ def test_an_unknown_parameter_is_refused_with_suggestions() -> None:
         build(Drive, GOOD | {"overhaed": "1ms"})
 
 
-@pytest.mark.parametrize("name", GOOD)
-@pytest.mark.parametrize("value", [None, True, [1, 2], {}, object()])
+@with_each("name", GOOD)
+@with_each("value", [None, True, [1, 2], {}, object()])
 def test_a_value_of_the_wrong_kind_is_named(name: str, value: object) -> None:
     with pytest.raises(InvalidParameterError, match=f"^{name}: "):
         build(Drive, GOOD | {name: value})
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("name", "value", "bound"),
     [
         ("dies", 0, "at least 1"), ("dies", 65, "at most 64"), ("dies", 1.5, "a number"), ("dies", "4", "a number"),

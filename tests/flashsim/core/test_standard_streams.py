@@ -68,13 +68,13 @@ def test_messages_that_nobody_reads_change_nothing(kind: str, tmp_path: Path) ->
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
-def test_a_recording_of_a_program_that_has_ended_is_not_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "expected"), [(0, UNPRINTED), pytest.param(3, 3, marks=pytest.mark.deep)])
+def test_a_recording_of_a_program_that_has_ended_is_not_lost(code: int, expected: int, tmp_path: Path) -> None:
     """The exit code stays the program's, as far as that says anything."""
-    for code, expected in ((0, UNPRINTED), (3, 3)):
-        words = ["record", "--out", f"{code}.parquet", "--json", f"{code}.json", "--", "sh", "-c", f"exit {code}"]
-        ended = start(words, "left", tmp_path)
-        assert ended.returncode == expected and "standard output: Broken pipe; what --out and --json named is written\n" in ended.stderr
-        assert {f"{code}.parquet", f"{code}.json"} <= {path.name for path in tmp_path.iterdir()}
+    words = ["record", "--out", "out.parquet", "--json", "out.json", "--", "sh", "-c", f"exit {code}"]
+    ended = start(words, "left", tmp_path)
+    assert ended.returncode == expected and "standard output: Broken pipe; what --out and --json named is written\n" in ended.stderr
+    assert {"out.parquet", "out.json"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.deep

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import FLUSH, READ, SECTOR, make_requests
 from flashsim.device.block_layer import check, split
+from tests.cases import with_each
 
 extents = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 900)), min_size=1, max_size=10)
 
@@ -32,7 +33,7 @@ def test_a_flush_is_one_command() -> None:
     assert len(split(make_requests(FLUSH, [0, 0], 0))) == 2
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("offset", "length", "error"),
     [
         (100, 512, InvalidParameterError),

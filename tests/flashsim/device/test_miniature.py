@@ -15,6 +15,7 @@ from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import STEP, miniature, small_drive
+from tests.cases import with_each
 
 DISK, FLASH = "toshiba-5400-320gb", "ocz-core-60gb"
 SCALE = 8 * STEP
@@ -41,16 +42,16 @@ def test_an_erase_block_shrinks_with_the_drive_and_takes_the_same_part() -> None
     assert (small.read, small.program, small.page_size, small.channel_rate) == (large.read, large.program, 4096, large.channel_rate)
 
 
-@pytest.mark.parametrize("name", ["corsair-mp600-elite-2tb", "hp-fx700-2tb"])
-@pytest.mark.parametrize("scale", [0.1, 0.5])
+@with_each("name", ["corsair-mp600-elite-2tb", "hp-fx700-2tb"])
+@with_each("scale", [0.1, 0.5])
 def test_an_slc_cache_keeps_its_share_of_the_drive(name: str, scale: float) -> None:
     large, small = presets.load(name).flash, miniature(presets.load(name), scale).flash
     assert large and small and small.slc_cache / small.capacity == pytest.approx(large.slc_cache / large.capacity, rel=1e-6)
     assert small.slc_blocks * small.slc_pages == pytest.approx(large.slc_blocks * large.slc_pages * scale, rel=0.05)
 
 
-@pytest.mark.parametrize("name", [DISK, FLASH])
-@pytest.mark.parametrize("operation", [READ, WRITE])
+@with_each("name", [DISK, FLASH])
+@with_each("operation", [READ, WRITE])
 def test_commands_in_order_take_as_long_on_a_miniature(name: str, operation: int) -> None:
     """A command of the miniature stands for eight: its latency shrinks, and the link makes up for the others'."""
     large = presets.load(name)

@@ -14,11 +14,12 @@ from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.engines import MODELS
+from tests.cases import with_each
 
 OCZ = Path(presets.__file__).parent / "presets" / "ocz-core-60gb.toml"
 
 
-@pytest.mark.parametrize("name", presets.names(zoned=True))
+@with_each("name", presets.names(zoned=True))
 def test_every_value_has_a_source(name: str) -> None:
     preset = presets.load(name)
     assert preset.name == name
@@ -98,7 +99,7 @@ def test_unknown_presets_and_models_are_refused() -> None:
         presets.load("nowhere.toml")
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("old", "new", "says"),
     [
         ("channels = {", "canals = {", "canals"),

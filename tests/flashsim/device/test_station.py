@@ -22,6 +22,7 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.specification import StationSpecification
 from flashsim.ssd.precondition import Precondition
+from tests.cases import with_each
 
 KINDS = (StationEngine, StationSpecification)
 
@@ -63,7 +64,7 @@ def run(model: DeviceModel, seed: int, cut: int = NEVER) -> list[Completions]:
     return [*parts, np.array([model.now])]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@with_each("seed", range(30))
 def test_engine_and_specification_agree(seed: int) -> None:
     parameters, cut = random_station(seed), NEVER if seed % 2 else 50
     engine, specification = (kind(parameters) for kind in KINDS)

@@ -25,6 +25,7 @@ from flashsim.device.striped.specification import StripedSpecification
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import SECTOR, random_workload, serve, small_drive
+from tests.cases import with_each
 from tests.flashsim.hdd.deep_disks import array_of, deep_drive, serve_in_pieces
 
 #: What arrays of seeds 400 to 439 did when striping was part of a disk's kernels (completions, counters, and a power cut halfway).
@@ -133,8 +134,8 @@ def test_an_array_grows_its_drives_queues() -> None:
     np.testing.assert_array_equal(device.advance(every=True), other.advance(every=True))
 
 
-@pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
-@pytest.mark.parametrize(("offset", "length"), [(0, 0), (100, 512), (-512, 512), (2**20, 512), (2**20 - 512, 1024), (0, 2**62)])
+@with_each("kind", [HddEngine, HddSpecification])
+@with_each(("offset", "length"), [(0, 0), (100, 512), (-512, 512), (2**20, 512), (2**20 - 512, 1024), (0, 2**62)])
 def test_impossible_commands_are_refused(kind: type[HddEngine] | type[HddSpecification], offset: int, length: int) -> None:
     device = array(2, kind=kind)
     requests = make_requests(READ, offset, length)
@@ -169,7 +170,7 @@ def test_a_preset_may_be_an_array() -> None:
         from_document(document, Path("four.toml"))
 
 
-@pytest.mark.parametrize(("drives", "stripe"), [(2, 1), (2, 8), (3, 5), (18, 3)])
+@with_each(("drives", "stripe"), [(2, 1), (2, 8), (3, 5), (18, 3)])
 def test_every_byte_goes_to_the_drive_of_its_stripe_and_back(drives: int, stripe: int) -> None:
     striping, size = Striping(drives=drives, stripe=stripe * SECTOR), small_drive().capacity // SECTOR
     draw = generator(drives, "striping")

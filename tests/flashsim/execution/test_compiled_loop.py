@@ -21,6 +21,7 @@ from flashsim.device.station.engine import StationEngine
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
 from flashsim.testing.drawn_systems import drawn_device
+from tests.cases import with_each
 from tests.flashsim.execution.clients_specification import SpecifiedSystem
 
 COMPLETIONS = 150
@@ -115,7 +116,7 @@ def issue_once(wanted: Sequence[int]) -> CompiledLoop:
     return CompiledLoop([station], HostSide(_issue_what_the_state_says, (np.array(wanted, np.int64),), _WANTED, 0, 2, 4096))
 
 
-@pytest.mark.parametrize(
+@with_each(
     "wanted",
     [(1, 1, READ, 0, 512), (1, -1, READ, 0, 512), (1, 0, 9, 0, 512), (1, 0, READ, 1 << 20, 512), (1, 0, READ, -512, 512),
      (1, 0, READ, 7, 512), (1, 0, READ, 0, 0), (1, 0, READ, 0, 8192), (1, 0, READ, 0, 100)],

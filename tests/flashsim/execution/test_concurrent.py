@@ -22,6 +22,7 @@ from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.source.base import load_pair, open_source
+from tests.cases import with_each
 from tests.flashsim.execution.strand_programs import LAYOUT, PAGES, Kept, Places, cpu_model, station
 from traces.file.recording import ParquetRecorder
 
@@ -174,7 +175,7 @@ def test_a_strand_that_fails_ends_the_run_with_its_error() -> None:
     assert closed == [True]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("requests", "message"),
     [
         ([Sleep(-1)], "sleep: -1 ns"),
@@ -206,7 +207,7 @@ def test_without_a_machine_strands_take_turns(relations: tuple[HeapFile, HeapFil
     assert [phase.name for phase in run.phases] == ["run", "strand 1: run", "strand 2: run"]
 
 
-@pytest.mark.parametrize(
+@with_each(
     "asked", [Sleep(NEVER), Sleep(1.5), Cpu({"hash": -1}), Cpu({"hash": NEVER}), Wait([Strand("stranger", 1, ended=True)])]  # type: ignore[arg-type]
 )  # fmt: skip
 def test_what_is_impossible_is_refused(asked: Any) -> None:

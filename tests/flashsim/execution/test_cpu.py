@@ -10,6 +10,7 @@ import pytest
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
+from tests.cases import with_each
 
 PRESET = Path(cpu.__file__).parent / "cpu_presets" / "pentium-d-2009.toml"
 
@@ -57,7 +58,7 @@ def test_every_price_has_a_source() -> None:
         assert all(model.sources.values())
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("old", "new", "error"),
     [
         ("[user]", "[users]", DamagedFileError),

@@ -18,6 +18,7 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import DISK, SSD, PoolSystem
+from tests.cases import with_each
 
 SIZE = 512
 
@@ -73,7 +74,7 @@ def test_as_many_clean_at_once_as_keep_to_the_limit_unless_it_is_said() -> None:
         system(cleaners=-1)
 
 
-@pytest.mark.parametrize(("dirty_limit", "partitions", "newer"), [(50, 1, 16), (100, 1, 31), (100, 4, 28), (90, 16, 16)])
+@with_each(("dirty_limit", "partitions", "newer"), [(50, 1, 16), (100, 1, 31), (100, 4, 28), (90, 16, 16)])
 def test_some_frames_are_cleaned_at_any_limit(dirty_limit: int, partitions: int, newer: int) -> None:
     assert system(dirty_limit=dirty_limit, partitions=partitions).limit == newer
     writes = [[(page * 7 % 64, 1, WRITES)] for page in range(3000)]

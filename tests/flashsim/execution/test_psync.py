@@ -28,6 +28,7 @@ from flashsim.execution.run import Run
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.rows import Tuples
 from flashsim.storage.source.base import load_pair, open_source
+from tests.cases import with_each
 from tests.contract.drivers import run_on_file
 from tests.flashsim.execution.strand_programs import Kept, station
 from traces.file.recording import ParquetRecorder
@@ -215,7 +216,7 @@ def test_a_real_device_is_handed_all_at_once(files: list[HeapFile], tmp_path: Pa
         assert max(part["arrival"]) <= min(part["completed"])  # none before all were handed over
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("requests", "message"),
     [
         (lambda r, w: [], "psync: a set of no request, but a set has reads, or writes, and at least one"),

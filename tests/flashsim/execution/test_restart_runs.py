@@ -77,7 +77,7 @@ def test_timelines_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_pool_without_an_ssd_restarts() -> None:
-    run = run_restart(vars(replace(Restart("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS)), CRASH, 2)
+    run = run_restart(vars(replace(Restart("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS // 4)), CRASH, 2)
     assert run["warm"] == 0.0 and run["records"] > 0
 
 

@@ -28,6 +28,7 @@ from flashsim.execution.scheduled_threads import (
     forget_counts,
     percentile,
 )
+from tests.cases import with_each
 
 #: Times of service of a read and of a write.
 TIMES = 50_300, 90_700
@@ -96,7 +97,7 @@ def play(load: ScheduledThreads, servers: int, seconds: float, warm_up: int = 0,
     return tables
 
 
-@pytest.mark.parametrize(("background", "probe", "servers", "warm_up"), [
+@with_each(("background", "probe", "servers", "warm_up"), [
     (15_000, 10_000, 8, 0), (75_000, 10_000, 8, 10_000_000), (120_000, 10_000, 2, 0), (0, 3_333, 1, 0), (495_000, 10_000, 40, 0),
 ])  # fmt: skip
 def test_the_generators_rules_in_plain_python(background: int, probe: int, servers: int, warm_up: int) -> None:

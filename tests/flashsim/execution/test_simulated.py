@@ -24,6 +24,7 @@ from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
+from tests.cases import with_each
 
 PAGE = 8 * KIB
 
@@ -113,7 +114,7 @@ def test_a_batch_is_no_slower_than_one_after_another(file: HeapFile) -> None:
         assert _time(_scan(file, 1, Mode.BATCH), file, drive) <= _time(_scan(file, 1), file, drive)
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS.names())
+@with_each("placement", PLACEMENTS.names())
 def test_spilled_pages_come_back_from_where_they_were_put(file: HeapFile, placement: str) -> None:
     drives = PLACEMENTS.load(placement).DEVICE_MAP.devices
     kept, results, prices = _Kept(), [], cpu.load("pentium-d-2009")
@@ -205,7 +206,7 @@ def _beyond(file: HeapFile) -> Algorithm:
     yield Read(file, np.array([file.pages]), np.array([1]))
 
 
-@pytest.mark.parametrize(
+@with_each(
     "algorithm",
     [_longer_relation, _half_new, _twice_at_once, _other_columns, _falling, _gap, _short]
     + [_beyond, _unwritten, _no_sector, _no_part, _over_the_edge, _no_such_column, _tuples_of_a_part],
@@ -215,7 +216,7 @@ def test_an_algorithm_that_breaks_the_rules_is_stopped(file: HeapFile, algorithm
         trace_only(algorithm(file), [file])
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS.names())
+@with_each("placement", PLACEMENTS.names())
 def test_a_file_that_nobody_wrote_is_flushed_where_it_would_be(file: HeapFile, placement: str) -> None:
     def flush() -> Algorithm:
         yield Flush(File("t", file.layout))

@@ -10,13 +10,14 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, TRIM, WRITE, m
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import SECTOR, serve, small_drive
+from tests.cases import with_each
 
 Model = type[HddEngine] | type[HddSpecification]
 MODELS = pytest.mark.parametrize("model", [HddEngine, HddSpecification])
 
 
 @MODELS
-@pytest.mark.parametrize("operation", [READ, WRITE])
+@with_each("operation", [READ, WRITE])
 def test_sequential_sectors_cost_their_transfer(model: Model, operation: int) -> None:
     """Overhead 100 ns and 200 ns on the link each, once the stream runs."""
     completed = serve(model(small_drive()), make_requests(operation, np.arange(300) * SECTOR, SECTOR, serial=True))["completed"]
@@ -24,7 +25,7 @@ def test_sequential_sectors_cost_their_transfer(model: Model, operation: int) ->
 
 
 @MODELS
-@pytest.mark.parametrize("operation", [READ, WRITE])
+@with_each("operation", [READ, WRITE])
 def test_without_segments_they_cost_a_revolution(model: Model, operation: int) -> None:
     """The next sector has just passed: its slot, a hundred nanoseconds, comes after one revolution more."""
     drive = small_drive(read_ahead=0, write_behind=0)

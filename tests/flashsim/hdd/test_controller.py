@@ -14,6 +14,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import SECTOR, serve, small_drive
+from tests.cases import with_each
 
 Model = type[HddEngine] | type[HddSpecification]
 MODELS = pytest.mark.parametrize("model", [HddEngine, HddSpecification])
@@ -147,7 +148,7 @@ def test_written_data_serve_reads_from_a_read_segment(model: Model) -> None:
 
 
 @MODELS
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "end"),
     [
         ({}, 37), ({"read_ahead_bound": "track"}, 30), ({"read_ahead_bound": "cylinder"}, 37), ({"read_ahead_bound": "next-track"}, 30),

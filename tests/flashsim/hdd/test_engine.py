@@ -15,6 +15,7 @@ from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import serve, small_drive
+from tests.cases import with_each
 from tests.yardstick import seconds
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
@@ -45,8 +46,8 @@ def test_queued_requests_are_served_first_come_first_served() -> None:
     assert completions["started"].tolist() == [0] * 5
 
 
-@pytest.mark.parametrize("kind", [HddEngine, HddSpecification])
-@pytest.mark.parametrize(
+@with_each("kind", [HddEngine, HddSpecification])
+@with_each(
     ("operation", "offset", "length", "message"),
     [(READ, 100, 512, "command: 512 B at 100"), (WRITE, 0, 700, "command: 700 B at 0"), (READ, 0, 0, "command: 0 B"),
      (WRITE, -512, 512, "command: 512 B at -512"), (READ, 512 * 1024, 512, "1024 sectors of 512 B"), (7, 0, 512, "operation: 7")],

@@ -16,6 +16,7 @@ from flashsim.hdd.state.geometry import Geometry
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extent_table, extents_of, sectors_of, zones_of
 from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 from flashsim.testing.disks import random_drive, small_drive
+from tests.cases import with_each
 from tests.flashsim.hdd.deep_disks import deep_drive
 
 WEEK = 7 * 24 * 3600 * 10**9
@@ -100,7 +101,7 @@ def test_kernels_find_what_the_walk_finds(seed: int) -> None:
         assert kernels.cylinder_end(extents, sector, drive.heads) == locator.cylinder_end(sector)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@with_each("seed", range(5))
 def test_skew_hides_head_switch_and_seek(seed: int) -> None:
     """From the end of a track to the start of the next, exactly the slots pass that a switch for writing needs."""
     drive = random_drive(seed)

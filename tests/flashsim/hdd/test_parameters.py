@@ -14,9 +14,10 @@ from flashsim.device import presets
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import small_drive
+from tests.cases import with_each
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"capacity": "1MiB"}, "zones: 1320 sectors"),
@@ -53,7 +54,7 @@ def test_contradictions_are_named(changes: dict[str, Any], message: str) -> None
         small_drive(**changes)
 
 
-@pytest.mark.parametrize("field", ["sparing", "head_order", "read_ahead_bound", "scheduler"])
+@with_each("field", ["sparing", "head_order", "read_ahead_bound", "scheduler"])
 def test_unknown_names_are_refused(field: str) -> None:
     with pytest.raises(UnknownNameError, match="nothing"):
         small_drive(**{field: "nothing"})
@@ -63,8 +64,8 @@ def test_a_drive_without_a_capacity_has_all_that_its_zones_hold() -> None:
     assert small_drive(capacity=0).capacity == (12 * 30 + 20 * 15) * 2 * 512
 
 
-@pytest.mark.parametrize("model", [HddEngine, HddSpecification])
-@pytest.mark.parametrize(("offset", "length"), [(0, 0), (100, 512), (0, 100), (-512, 512), (2**19, 512), (2**19 - 512, 1024), (0, 2**62)])
+@with_each("model", [HddEngine, HddSpecification])
+@with_each(("offset", "length"), [(0, 0), (100, 512), (0, 100), (-512, 512), (2**19, 512), (2**19 - 512, 1024), (0, 2**62)])
 def test_impossible_commands_are_refused(model: type[HddEngine] | type[HddSpecification], offset: int, length: int) -> None:
     device = model(small_drive())
     for operation in (READ, WRITE):

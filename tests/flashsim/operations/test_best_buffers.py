@@ -103,7 +103,7 @@ def test_the_printed_rule_of_hybrid_hash_loses_on_the_simulated_disk_as_in_the_f
 
 def test_the_lessons_are_told_for_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: [*SOME, "nvme-tlc-1tb"])
-    settings = Settings(scale=0.001 / SHARE)
+    settings = Settings(scale=0.0005 / SHARE)
     results = Results(settings, {job: JobResult(job.make(), 0.0, recalled=False) for job in Hardware().jobs([], settings)})
     lessons = {each.device: each for each in Hardware().lessons(results)}
     assert list(lessons) == [*SOME, "nvme-tlc-1tb"]

@@ -10,6 +10,7 @@ from flashsim.core.errors import FlashsimError
 from flashsim.studies.caching.curves import curves, working_sets
 from flashsim.studies.caching.session import CacheStudy, execute
 from flashsim.studies.caching.sources import ArrayTrace, of_values
+from tests.cases import with_each
 
 ONE_PASS, OTHERS = ["lru", "opt", "mru"], ["fifo", "clock", "2q"]
 SIZES = ["2%..90%", "100%", "37pages"]
@@ -70,7 +71,7 @@ def test_working_sets_of_a_loop() -> None:
     assert told.miss_ratio[[18, 19]].tolist() == [1, 20 / 8000]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("asked", "sample", "least", "message"),
     [
         ({}, 1.5, 0, "sample: 1.5, but a share of pages above 0 and up to 1 is needed"),

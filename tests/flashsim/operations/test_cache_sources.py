@@ -15,6 +15,7 @@ from flashsim.device import presets
 from flashsim.execution.drivers import trace_only
 from flashsim.studies.caching.sources import JoinTrace, of_text
 from flashsim.studies.runs.joining import divide, lay_out, memory_pages, open_pair
+from tests.cases import with_each
 
 PAIR = "r=do2009:customer@0.02,s=do2009:orders@0.02,on=c_custkey=o_custkey,memory=1MiB"
 
@@ -62,7 +63,7 @@ def test_a_generator_of_ones_own(tmp_path: Path) -> None:
     assert next(of_text(f"{path}:page=7,references=3", 4096).batches()).pages.tolist() == [7, 7, 7]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("text", "told"),
     [
         ("nothing", "trace: no file at nothing"),
@@ -80,7 +81,7 @@ def test_what_is_none_is_one_line(text: str, told: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("pages", "hits"),
     [([2**63, 2**63 + 1, -1, 2**63], 1), ([1, "1", 1], 1), ([2**53, 2**53 + 1, 0.5, 2**53], 1), (["a", "b", "a", "a"], 2)],
 )

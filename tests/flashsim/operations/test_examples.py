@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import flashsim as fs
@@ -114,11 +116,14 @@ SHORTER = {
     ".db extra 2": ".db extra 1",
     ".db off 2": ".db off 1",
     "--outcomes 4": "--outcomes 2",
-    "python3 ": f"{sys.executable} ",  # where it is a script that looks for a Python, that takes longer than the program
+    "python3 ": f"{sys.executable} -S -E ",  # a script that looks for a Python, or a site's packages, take longer than the program
     "@0.1 ": "@0.01 ",
     "tpch:orders@0.01": "tpch:orders@0.002",
     "tpch:customer@0.01": "tpch:customer@0.002",
     "--scale 0.02 --memory 256KiB": "--scale 0.01 --memory 256KiB",
+    'random="64MiB"': 'random="8MiB"',
+    'state="steady"': 'state="random:0.1"',
+    'memory=["256KiB", "512KiB", "1MiB"]': 'memory=["256KiB"]',
 }
 #: Figures of a drive.
 FIGURES = "operation,depth,figure,value\n" + "".join(
@@ -151,6 +156,36 @@ def examples(text: str) -> list[str]:
     return [line.strip() for line in joined.splitlines() if line.strip().startswith("flashsim ")]
 
 
+def read(line: str) -> None:
+    """Read a line as its command does, which then does not run."""
+    words: list[str] = shlex.split(shortened(line), comments=True)[1:]
+    command: Any = get_command(app)
+    context = command.make_context("flashsim", words)
+    while hasattr(command, "resolve_command"):
+        name, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(name, words, parent=context)
+
+
+def test_every_help_text_fits_a_terminal_and_every_example_is_read(here: Path) -> None:
+    """In help texts and on all pages; those of help texts run in the deep tier, and a run of each command in `test_terminal`."""
+    lines = []
+    for command in COMMANDS:
+        shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
+        assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80, command
+        found = examples(shown.stdout.split("Examples:")[1])
+        assert found and all(line.startswith(f"flashsim {command}".strip()) for line in found), command
+        lines += found
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        text = "".join(blocks).replace(".venv/bin/", "").replace(" &  ", " #  ")
+        lines += [line for line in examples(text) if "--install-completion" not in line]
+    for line in lines:
+        try:
+            read(line)
+        except Exception as problem:
+            pytest.fail(f"{line}\n{problem}")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_examples_and_they_run(command: str, here: Path) -> None:
     if command in ("record", "crash") and not shutil.which("strace"):
@@ -164,9 +199,7 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
     if command == "crash":
         Path("careful.py").write_text(CAREFUL)
     shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
-    assert shown.exit_code == 0
     found = examples(shown.stdout.split("Examples:")[1])
-    assert found and all(line.startswith(f"flashsim {command}".strip()) for line in found)
     if command.startswith(("trace", "advise", "fleet")):
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
@@ -236,7 +269,7 @@ def test_tutorials_run(page: Path, here: Path, request: pytest.FixtureRequest) -
             if file := re.match(r"# (\w+\.py)\n", block):
                 Path(file[1]).write_text(block, encoding="utf-8")
             else:
-                exec(compile(block, str(page), "exec"), names)
+                exec(compile(shortened(block), str(page), "exec"), names)
             continue
         for line in re.findall(r"^printf .*", block, re.MULTILINE):
             subprocess.run(line, shell=True, check=True)
@@ -269,11 +302,11 @@ def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyP
     assert (here / "results" / "do2009" / "report.html").exists() and (here / "fig3.json").exists()
 
 
-def shortened(line: str) -> str:
+def shortened(text: str) -> str:
     """An example that measures for a shorter time, or runs at a smaller scale."""
     for long, short in SHORTER.items():
-        line = line.replace(long, short)
-    return line
+        text = text.replace(long, short)
+    return text
 
 
 def _succeeds(line: str) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from flashsim.device import presets
+from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
@@ -28,7 +27,7 @@ def test_a_preset_is_written_with_its_sources(here: Path, flashsim: Run) -> None
     assert shown.exit_code == 0 and "source: small.model:11, Head switch time" in shown.stdout
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("line", "says"),
     [
         ("small.parv --out small.tom", "must end in .toml"),

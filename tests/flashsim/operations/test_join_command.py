@@ -18,6 +18,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.request import WRITE
 from flashsim.storage.page import PAGE_FORMATS
+from tests.cases import with_each
 from tests.commands import SMALL_JOIN, Run
 
 
@@ -189,7 +190,7 @@ def test_strands_overlap_and_give_the_same_rows(here: Path, flashsim: Run) -> No
     assert pq.read_metadata(here / "4.trace.parquet").num_rows >= four["total"]["reads"] + four["total"]["writes"]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("told", "message"),
     [
         ("--strands 0", "strands: 0, but it must be at least 1"),

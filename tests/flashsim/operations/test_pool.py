@@ -124,7 +124,7 @@ def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
 
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 def test_formulas_stand_beside_the_runs_that_they_know() -> None:
-    done = fs.pool("tpc-c:warehouses=2", design=["none", "dw", "face"], memory="20MB", ssd="140MB", time="36s")
+    done = fs.pool("tpc-c:warehouses=2", design=["none", "dw", "face"], memory="20MB", ssd="140MB", time="18s", jobs=1)
     table, simulated = done.against_formula().set_index("design"), done.summary().set_index("design").transactions_s
     assert table.index.tolist() == ["none", "dw"] and (table.transactions_s == simulated[table.index]).all()
     assert table.formula_throughput.to_numpy() == pytest.approx(simulated[table.index].to_numpy(), rel=0.15)

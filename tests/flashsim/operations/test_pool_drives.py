@@ -135,7 +135,7 @@ def test_drives_of_ones_own_are_taken_in_their_state() -> None:
         "clients": 4,
         "expansion": 1,
         "read_ahead": 1,
-        "time": "3s",
+        "time": "2s",
         "design": ["dw"],
         "partitions": 1,
     }

@@ -11,13 +11,14 @@ import pytest
 
 from flashsim.core.kernel import compiled
 from flashsim.operations import small_input
+from tests.cases import with_each
 from tests.commands import Run
 
 _TABLES = "--r do2009:customer@0.01 --s do2009:orders@{} --on c_custkey=o_custkey"
 _ON = "--device ocz-core-60gb --memory 1MiB"
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("command", "is_small"),
     [
         (f"join bnl {_TABLES.format(0.01)}", True),

@@ -36,6 +36,7 @@ LINES = {
         False,
     ),
     "fleet": ("fleet small.trace --device micron-p300 --drives 3 --limit 100 --state empty --jobs 1", False),
+    "fleet of disks": ("fleet small.trace --device toshiba-5400-320gb --drives 3 --limit 100 --jobs 1", False),
     "record": ("record --out run.parquet -- true", True),
     "export": ("export tpch:customer@0.001 --out exported", False),
     "device list": ("device list", False),
@@ -179,8 +180,3 @@ def test_what_is_printed_fits_and_is_as_reviewed(
     if request.config.getoption("--renew"):
         snapshot.write_text(found, encoding="utf-8")
     assert found == snapshot.read_text(encoding="utf-8"), "if it is meant: pytest -m '' tests/flashsim/operations/test_terminal.py --renew"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_texts_fit_a_terminal(command: str, flashsim: Run) -> None:
-    assert max(map(len, flashsim(f"{command} --help").stdout.splitlines())) <= 80

@@ -29,6 +29,7 @@ from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.joining import lay_out, open_pair
+from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.operations.trace_events import check, load
 from traces.file.recording import ParquetRecorder
@@ -62,9 +63,7 @@ def test_info_draws(flashsim: Run, here: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["info a.txt --json i.json --out-dir shown", "convert a.txt b.parquet --to parquet"])
-@pytest.mark.parametrize(
-    "content", ["", "what is this", MQSIM + "5 5 5\n", "1 0 0 8 7\n" + MQSIM, MQSIM + "-5 0 0 8 1\n", MQSIM + f"5 0 {2**53} 8 1\n"]
-)
+@with_each("content", ["", "what is this", MQSIM + "5 5 5\n", "1 0 0 8 7\n" + MQSIM, MQSIM + "-5 0 0 8 1\n", MQSIM + f"5 0 {2**53} 8 1\n"])
 def test_bad_traces_are_one_line_and_leave_nothing(content: str, line: str, flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(content)
     result = flashsim(f"trace {line}")
@@ -140,7 +139,7 @@ def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
     assert "<svg" in (here / "shown" / "report.html").read_text() and not (here / "shown" / "latency.svg").exists()  # of 10 requests
 
 
-@pytest.mark.parametrize("line", ["--on /dev/null", "--on nowhere", "--on ocz-core-60gb --pace slow", "--on ocz-core-60gb --limit 0"])
+@with_each("line", ["--on /dev/null", "--on nowhere", "--on ocz-core-60gb --pace slow", "--on ocz-core-60gb --limit 0"])
 def test_replay_refuses(line: str, flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
     result = flashsim(f"trace replay a.txt --json r.json {line}")
@@ -387,7 +386,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@with_each("line", REFUSED)
 def test_what_is_refused_is_refused_alike_in_one_line(line: str, test_data: Path, here: Path, flashsim: Run) -> None:
     result = flashsim(line.format(test_data / "cases"))
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and REFUSED[line] in result.stderr, result.stderr

@@ -18,6 +18,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import PAGE, UNINTERRUPTED, Model, check_invariants, drive, random_drive, random_workload, served
+from tests.cases import with_each
 from tests.property.test_ssd_equality import assert_same_state
 from tests.tiers import seeds
 
@@ -48,8 +49,8 @@ def command_time(model: type[Model], parameters: SsdParameters, operation: int, 
 
 
 @MODELS
-@pytest.mark.parametrize("transfer", [4, 10, 20, 40, 50, 100])
-@pytest.mark.parametrize("pages", [1, 2, 5])
+@with_each("transfer", [4, 10, 20, 40, 50, 100])
+@with_each("pages", [1, 2, 5])
 def test_reads_in_order_take_the_longer_of_cells_and_channel_a_page(model: type[Model], transfer: int, pages: int) -> None:
     parameters = one_die(transfer)
     assert command_time(model, parameters, READ, pages) == pages * (20 + transfer)
@@ -58,8 +59,8 @@ def test_reads_in_order_take_the_longer_of_cells_and_channel_a_page(model: type[
 
 
 @MODELS
-@pytest.mark.parametrize("transfer", [4, 10, 20, 40, 50, 100])
-@pytest.mark.parametrize("pages", [1, 2, 5])
+@with_each("transfer", [4, 10, 20, 40, 50, 100])
+@with_each("pages", [1, 2, 5])
 def test_programs_in_order_take_the_longer_of_cells_and_channel_a_page(model: type[Model], transfer: int, pages: int) -> None:
     parameters = one_die(transfer)
     assert command_time(model, parameters, WRITE, pages) == pages * (transfer + 40)
@@ -103,7 +104,7 @@ def test_busy_times_count_each_nanosecond_once() -> None:
     assert engine.statistics()["die_busy_ns"] == [260]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@with_each("seed", range(10))
 def test_spans_of_a_die_do_not_overlap(seed: int) -> None:
     parameters = random_cached_drive(seed)
     engine = SsdEngine(parameters)

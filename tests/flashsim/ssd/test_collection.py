@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from flashsim.core.request import TRIM, WRITE
 from flashsim.core.rng import generator
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.testing.flash_drives import drive
+from tests.cases import with_each
 
 
-@pytest.mark.parametrize("seed", range(10))
+@with_each("seed", range(10))
 def test_a_drive_that_was_trimmed_while_it_collects(seed: int) -> None:
     """Two streams fill two blocks, none is closed any more, and yet fewer pages are free than collection would like."""
     state = DriveState(drive(channels=1, gc_streams=2, gc_reserve=3, gc_stop=7, capacity=15 * 2048))

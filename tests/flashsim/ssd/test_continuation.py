@@ -15,6 +15,7 @@ from flashsim.core.units import KIB, transfer_time
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from tests.cases import with_each
 from tests.flashsim.ssd.test_times import OLD
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
@@ -30,7 +31,7 @@ def latencies(device: Model, requests: Requests) -> Integers:
 
 
 @MODELS
-@pytest.mark.parametrize(("operation", "pages"), [(READ, 1), (READ, 2), (READ, 4), (WRITE, 1), (WRITE, 2)])
+@with_each(("operation", "pages"), [(READ, 1), (READ, 2), (READ, 4), (WRITE, 1), (WRITE, 2)])
 def test_commands_in_order_take_the_latency_and_their_transfer(model: type[Model], operation: int, pages: int) -> None:
     """The first is as without; each of the others takes 0.11 ms and its pages over the link, however long the chips take beside."""
     device, length = model(SHORT), pages * 4096
@@ -45,7 +46,7 @@ def test_commands_in_order_take_the_latency_and_their_transfer(model: type[Model
 
 
 @MODELS
-@pytest.mark.parametrize("operation", [READ, WRITE])
+@with_each("operation", [READ, WRITE])
 def test_what_does_not_go_on_takes_what_it_takes_without(model: type[Model], operation: int) -> None:
     """Commands longer than the limit, those that leave a gap, and writes of parts of a page."""
     plain, short = model(OLD), model(SHORT)
@@ -87,7 +88,7 @@ def test_a_write_that_finds_no_room_is_as_any_other(model: type[Model]) -> None:
 
 
 @MODELS
-@pytest.mark.parametrize("forced", [False, True])
+@with_each("forced", [False, True])
 def test_a_flush_waits_for_what_is_programmed_behind(model: type[Model], forced: bool) -> None:
     """A write with forced unit access leaves nothing behind."""
     device = model(drive(**ONE_DIE, queue_depth=1))
@@ -109,7 +110,7 @@ def test_a_power_cut_takes_what_is_not_yet_programmed(model: type[Model]) -> Non
         assert [device.version(0), device.version(1)] == [1, kept]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "error", "message"),
     [
         ({"continuation_latency": 20}, InvalidParameterError, "continuation_limit: 0 B, but with a continuation_latency it must hold"),

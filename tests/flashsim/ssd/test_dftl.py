@@ -22,6 +22,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, lookup
 from flashsim.testing.flash_drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
+from tests.cases import with_each
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_memory_and_translation_pages_know_the_map(seed: int) -> None:
                 assert other // 8 in stored or other in memory or true[other] < 0
 
 
-@pytest.mark.parametrize("seed", range(5))
+@with_each("seed", range(5))
 def test_the_entry_used_longest_ago_leaves(seed: int) -> None:
     """Against an ordered dictionary; runs bring in what follows."""
     random, capacity, covered, pages = generator(seed, "order"), int(generator(seed, "size").integers(1, 40)), 16, 200
@@ -107,7 +108,7 @@ def with_whole_map(parameters: SsdParameters) -> SsdParameters:
     return replace(parameters, ftl="dftl", map_cache=8 * parameters.logical_pages, blocks_per_plane=blocks)
 
 
-@pytest.mark.parametrize("changes", [{}, {"gc_streams": 2, "gc_reserve": 3}, {"gc_slicing": True, "gc_reserve": 3}, {"gc_pool": "shared"}])
+@with_each("changes", [{}, {"gc_streams": 2, "gc_reserve": 3}, {"gc_slicing": True, "gc_reserve": 3}, {"gc_pool": "shared"}])
 def test_with_the_whole_map_in_memory_it_is_page_mapping(changes: dict[str, Any]) -> None:
     parameters = drive(**({"capacity": 60 * PAGE, "blocks_per_plane": 14, "gc": "fifo"} | changes))
     random = generator(1, "whole")
@@ -221,7 +222,7 @@ def test_a_missed_entry_takes_a_read_and_a_transfer(operation: int) -> None:
     assert times[0] - times[1] == TIES["read"] + transfer
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"map_cache": 7}, "map_cache: 7, but 'dftl' holds entries of 8 B"),
@@ -236,7 +237,7 @@ def test_impossible_drives(changes: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.usefixtures("short_translation_pages")
-@pytest.mark.parametrize("changes", [{}, {"gc": "random"}, {"gc_pool": "shared"}, {"gc_streams": 2, "gc_reserve": 3}])
+@with_each("changes", [{}, {"gc": "random"}, {"gc_pool": "shared"}, {"gc_streams": 2, "gc_reserve": 3}])
 def test_the_largest_drive_never_runs_out_of_room(changes: dict[str, Any]) -> None:
     """Filled to the last page that `check` lets pass, with one entry in memory, and overwritten at random."""
     shape = {"blocks_per_plane": 20, "ftl": "dftl", "map_cache": 8} | changes

@@ -21,6 +21,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import MOVE_PAGE, PROGRAM_PAGE, lookup
 from flashsim.testing.flash_drives import UNINTERRUPTED, Model
+from tests.cases import with_each
 
 #: Two dies whose reads overtake.
 CHIPS: dict[str, Any] = {
@@ -48,6 +49,7 @@ def cost_of_a_page(requests: Requests, at: Any) -> float:
     return min(costs)
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
 def test_a_write_under_collection_costs_the_same_at_any_depth() -> None:
     """However many operations wait for a die: what waits for its programs is found without looking through them."""
@@ -183,8 +185,8 @@ def test_an_erase_beside_reads_ends() -> None:
         assert np.median(latency) > 120_000  # most of them wait
 
 
-@pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
-@pytest.mark.parametrize("outstanding", [1, 2, 8])
+@with_each("model", [SsdEngine, SsdSpecification])
+@with_each("outstanding", [1, 2, 8])
 def test_writes_end_beside_reads_without_a_gap(model: type[Model], outstanding: int) -> None:
     """Between the steps of a program, a move or an erase no more reads pass than are outstanding, and none begins later than that."""
     drive = model(chips(channels=1, capacity="4MiB", pages_per_block=32, blocks_per_plane=38, **STEPS))

@@ -18,6 +18,7 @@ from flashsim.device.presets import Preset
 from flashsim.ssd.energy import EnergyFigures, energy_of, in_joules
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.testing.flash_drives import PAGE, drive
+from tests.cases import with_each
 
 FIGURES = build(
     EnergyFigures,
@@ -39,7 +40,7 @@ def test_what_is_shown_can_be_read_back() -> None:
     assert build(EnergyFigures, GOOD) == FIGURES
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("name", "value", "bound"),
     [
         ("page_read", "3", "a number with a unit"), ("page_read", -1, "at least 0"), ("channel_byte", "120pJ", "an energy a byte"),
@@ -90,7 +91,7 @@ LINES: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "programs", "reads"),
     [
         ({}, 96 * 50, 96 * 3),
@@ -112,7 +113,7 @@ def test_cells_are_paid_for_as_long_as_they_work(changes: dict[str, Any], progra
     assert (spent.programs, spent.reads) == (programs, reads)
 
 
-@pytest.mark.parametrize("name", WITH_ENERGY)
+@with_each("name", WITH_ENERGY)
 def test_parts_add_up_to_the_power_under_load_that_is_cited(name: str) -> None:
     """Reading or writing in order at the cited rate; the cited power does not always say which of both is meant."""
     preset = presets.load(name)

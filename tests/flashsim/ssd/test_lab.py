@@ -28,6 +28,7 @@ from flashsim.ssd.lab.picture import (
 )
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.testing.flash_drives import check_invariants
+from tests.cases import with_each
 
 MERGING: dict[str, Any] = {"gc": "none", "allocation": "static"}
 LAYERS: dict[str, dict[str, Any]] = {
@@ -100,7 +101,7 @@ def test_other_operations_in_words() -> None:
     assert str(drive.trim(3)) == "nothing to do on the flash"
 
 
-@pytest.mark.parametrize("at", range(5))
+@with_each("at", range(5))
 def test_a_power_cut_at_every_step(at: int) -> None:
     """What was written before is there again; a program in the midst is torn, and whether the last write came through is known."""
     drive = about_to_collect()
@@ -117,7 +118,7 @@ def test_a_power_cut_at_every_step(at: int) -> None:
     check_invariants(drive)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@with_each("layer", LAYERS)
 def test_pages_of_all_states_make_up_the_flash(layer: str) -> None:
     drive = LabDrive(**LAYERS[layer])
     random = generator(3, "lab")

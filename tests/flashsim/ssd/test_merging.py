@@ -14,13 +14,14 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, served
+from tests.cases import with_each
 
 PER_BLOCK = 4  # of the drives here
 MERGING = [name for name in FAMILY.names() if not FAMILY.load(name).COLLECTS]
 
 
-@pytest.mark.parametrize("name", MERGING)
-@pytest.mark.parametrize(
+@with_each("name", MERGING)
+@with_each(
     ("changes", "message"),
     [
         ({"allocation": "round-robin"}, "allocation: 'round-robin'"),

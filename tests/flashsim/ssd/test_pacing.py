@@ -21,6 +21,7 @@ from flashsim.ssd.specification.rules import acknowledge
 from flashsim.ssd.state.flash import BUFFER
 from flashsim.ssd.state.pacing import WHOLE
 from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
+from tests.cases import with_each
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: The same for long runs.
@@ -106,7 +107,7 @@ def test_a_saturated_host_writes_at_a_constant_pace(model: type[Model]) -> None:
     assert np.percentile(gaps, 90) < 1.1 * np.percentile(gaps, 10)
 
 
-@MODELS
+@ENGINE
 @pytest.mark.parametrize("kept", [0.0, 0.5])
 def test_no_more_is_owed_for_data_that_was_trimmed(model: type[Model], kept: float) -> None:
     """Without data a drive that collected writes as fast as one without a pace; with half of them it owes no more than these."""
@@ -207,7 +208,7 @@ def test_in_miniature_less_may_be_owed() -> None:
     assert 4 * small.collection_debt == large.flash.collection_debt and small.collection_rate == large.flash.collection_rate
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"write_buffer": 0}, "collection_rate: there is no write-back write_buffer"),

@@ -15,11 +15,12 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.geometry import pool_order
 from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from tests.cases import with_each
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"capacity": 48 * PAGE}, "capacity: .* one page must stay free"),
@@ -83,7 +84,7 @@ def test_impossible_drives(changes: dict[str, Any], message: str) -> None:
 
 
 @MODELS
-@pytest.mark.parametrize(
+@with_each(
     ("operation", "offset", "length", "message"),
     [
         (READ, 40 * PAGE - 512, 1024, "the drive ends at 81920 B"),
@@ -115,7 +116,7 @@ def test_loading(model: type[Model]) -> None:
         device.load(0, PAGE)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"allocation_order": "CWD"}, "allocation_order: 'CWD' is unknown; did you mean"),
@@ -130,7 +131,7 @@ def test_unknown_choices(changes: dict[str, Any], message: str) -> None:
         SsdEngine(drive(**changes))
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"write_buffer": 0}, "a write_buffer must hold the 2 that are programmed at once"),

@@ -22,6 +22,7 @@ from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BL
 from flashsim.testing.flash_drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
+from tests.cases import with_each
 from tests.flashsim.device.test_parts import few_dies
 from tests.tiers import seeds
 
@@ -99,7 +100,7 @@ def test_every_translation_layer(name: str, seed: int) -> None:
         check_invariants(engine)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@with_each("seed", range(20))
 def test_a_layout_is_what_a_power_cut_leaves(seed: int) -> None:
     """Before the writes that confirm it: every array, not only the versions."""
     parameters = replace(random_drive(seed), endurance=0)
@@ -212,7 +213,7 @@ def test_aged_blocks() -> None:
         into(engine, Precondition("empty", erases=1100))
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "error", "message"),
     [
         ({"fill": "steddy"}, UnknownNameError, "did you mean steady"),
@@ -230,7 +231,7 @@ def test_bad_values(changes: dict[str, Any], error: type[Exception], message: st
         Precondition(**changes)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("shares", "message"),
     [
         ([0.5, 0.5], r"shape \(2,\)"),

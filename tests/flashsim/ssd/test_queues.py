@@ -12,6 +12,7 @@ from flashsim.core.request import READ, WRITE, Completions, Integers, make_reque
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
+from tests.cases import with_each
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: Pages of one die each, once `two_dies` has loaded them in turn.
@@ -27,7 +28,7 @@ def two_dies(model: type[Model], queue_depth: int, queues: int = 1) -> Model:
 
 
 @MODELS
-@pytest.mark.parametrize(
+@with_each(
     ("queue_depth", "completed"),
     [
         # The controller takes 10 ns a command, a page 20 from the cells, 10 over the channel and 10 over the link.
@@ -48,7 +49,7 @@ def test_on_one_die_reads_complete_in_order(model: type[Model]) -> None:
 
 
 @MODELS
-@pytest.mark.parametrize(("queues", "before"), [(1, 30), (2, 2)])
+@with_each(("queues", "before"), [(1, 30), (2, 2)])
 def test_a_long_queue_does_not_starve_another(model: type[Model], queues: int, before: int) -> None:
     """One read of a second stream finds no more before it than what the first queue has in the drive: its depth."""
     requests = make_requests(READ, FIRST_DIE[0] * PAGE, np.full(31, PAGE))
@@ -96,7 +97,7 @@ def test_never_more_units_than_slots_and_none_is_lost(model: type[Model], order:
 
 
 @MODELS
-@pytest.mark.parametrize("order", ["turns", "arrival"])
+@with_each("order", ["turns", "arrival"])
 def test_the_order_of_commands_that_wait_for_slots(model: type[Model], order: str) -> None:
     """A queue of many commands and one of few: in turn, or as they arrive."""
     requests = make_requests(READ, FIRST_DIE[0] * PAGE, np.full(12, PAGE))

@@ -17,6 +17,7 @@ from flashsim.ssd.precondition import Precondition, precondition
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, served
+from tests.cases import with_each
 
 SLC, TLC, ERASE, READ, CHANNEL = 200, 1000, 1500, 50, 10
 #: Two dies whose cells take far longer than anything else, 24 pages a block, so 8 with one bit a cell.
@@ -131,7 +132,7 @@ def test_a_preconditioned_drive_has_worn_blocks_in_its_cache_too() -> None:
     assert numbers["slc_block_erases"]["min"] == numbers["block_erases"]["min"] == 100
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"cell": "none"}, "slc_cache: cell 'none' has no several bits"),

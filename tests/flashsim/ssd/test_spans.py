@@ -12,9 +12,10 @@ from flashsim.core.spans import ALL_BITS, COMMAND, ERASE, FOLD, GC, MOVE, PROGRA
 from flashsim.core.spans import READ as READ_CELLS
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.testing.flash_drives import PAGE, drive, random_drive, random_workload, served
+from tests.cases import with_each
 
 
-@pytest.mark.parametrize("seed", range(5))
+@with_each("seed", range(5))
 def test_spans_are_the_busy_time(seed: int) -> None:
     parameters = random_drive(seed)
     engine, silent = SsdEngine(parameters), SsdEngine(parameters)
@@ -35,6 +36,7 @@ def test_spans_are_the_busy_time(seed: int) -> None:
     assert len(engine.spans()) == len(silent.spans()) == 0
 
 
+@pytest.mark.deep
 def test_a_long_run_loses_no_span() -> None:
     parameters = random_drive(2)
     engine = SsdEngine(parameters)
@@ -47,7 +49,7 @@ def test_a_long_run_loses_no_span() -> None:
     assert int((spans["end"] - spans["begin"])[spans["server"] < parameters.dies].sum()) == sum(told["die_busy_ns"])
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("choices", "programs", "reads"),
     [
         ({}, [(0, 1), (1, 1), (2, 1)] * 2, [(0, 1), (1, 1), (2, 1)]),

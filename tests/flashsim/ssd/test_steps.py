@@ -9,9 +9,10 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.ssd.state.steps import left_at_stop
 from flashsim.ssd.timing import timing_of
 from flashsim.testing.flash_drives import drive
+from tests.cases import with_each
 
 
-@pytest.mark.parametrize("share", [0, 0.2, 0.4, 0.7])
+@with_each("share", [0, 0.2, 0.4, 0.7])
 def test_so_much_of_a_programs_time_passes_in_longer_steps(share: float) -> None:
     steps = {"program_step": 1_000, "program_long_step": 2_500 * (share > 0), "program_long_share": share}
     timing = timing_of(drive(program=40_000, write_latency=50_000, read_priority=True, suspend="program", **steps))
@@ -31,7 +32,7 @@ def test_a_stop_is_at_the_end_of_a_step_and_never_before_now() -> None:
         assert left_at_stop(number, 1999, 30, 0, 0) == 1980
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"program": 50_000, "write_latency": 60_000, "program_step": 49}, "program_step: 49"),

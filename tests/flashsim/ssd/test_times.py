@@ -12,6 +12,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from tests.cases import with_each
 
 #: A drive of 2008: 128 KiB requests run at the speed of the host link, after the latency of a command.
 OLD = build(
@@ -101,7 +102,7 @@ def test_what_comes_by_a_shorter_way_arrives_first(model: type[Model]) -> None:
 
 
 @MODELS
-@pytest.mark.parametrize("count", [1, 2, 7])
+@with_each("count", [1, 2, 7])
 def test_a_buffer_takes_writes_after_their_way_and_each_after_its_command_and_bytes(model: type[Model], count: int) -> None:
     """Way 70, controller 10, then a command's 30 before its pages of 10 each; the controller's work on the others overlaps with that."""
     device = model(drive(write_submission=70, link_write_command=30, write_buffer=64 * PAGE))

@@ -17,6 +17,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.zones import ZoneError, Zones, ZoneState, ZoneStatus
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, served
+from tests.cases import with_each
 from tests.property.test_ssd_equality import assert_same_state
 
 #: Two dies of two planes; a zone is a block of each, 16 pages.
@@ -261,7 +262,7 @@ def test_write_pointers_after_loads_and_power_cuts(kind: Any) -> None:
     check_invariants(model)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("changes", "message"),
     [
         ({"zone_size": 3 * ZONE}, "zone_size: .* zones must divide the capacity"),

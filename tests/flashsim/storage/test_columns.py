@@ -9,6 +9,7 @@ import pytest
 from flashsim.core.errors import SchemaError
 from flashsim.storage.columns import declared_type, is_flat, mixed_array
 from flashsim.storage.texts import stored_column, without_unions
+from tests.cases import with_each
 
 
 def test_unions_become_texts() -> None:
@@ -25,7 +26,7 @@ def test_unions_become_texts() -> None:
     assert flat.column("k").equals(table.column("k")) and without_unions(flat) is flat
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("kind", "declared"),
     [
         (pa.uint32(), "INTEGER"),

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from flashsim.storage.columns import array_of, column_of
+from tests.cases import with_each
 
 KINDS = [pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_()]
 
@@ -21,7 +22,7 @@ def test_a_column_becomes_the_array_that_arrow_makes_of_it(kind: pa.DataType) ->
     assert array_of(whole, null).tolist() == [1, 0, null, 1, 1]
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint32, np.int64, np.float64])
+@with_each("dtype", [np.int8, np.uint32, np.int64, np.float64])
 def test_an_array_becomes_the_column_that_arrow_makes_of_it(dtype: type) -> None:
     values = np.arange(10).astype(dtype)
     for each in (values, values[::2], values[:0]):

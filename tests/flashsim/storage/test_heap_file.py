@@ -17,6 +17,7 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
 from flashsim.storage.source.base import TableRecords
+from tests.cases import with_each
 
 
 def relation(lengths: list[int]) -> Relation:
@@ -86,7 +87,7 @@ def test_rows_on_no_page_are_refused() -> None:
         heap_file(relation([1, 1]), 512, 0)
 
 
-@pytest.mark.parametrize("page_size", [0, 256, 513, 131072, -512])
+@with_each("page_size", [0, 256, 513, 131072, -512])
 def test_page_sizes_are_powers_of_two_that_sqlite_knows(page_size: int) -> None:
     with pytest.raises(InvalidParameterError, match="page size"):
         heap_file(relation([1]), page_size)

@@ -17,6 +17,7 @@ from flashsim.core.errors import DamagedFileError, SchemaError
 from flashsim.storage.columns import mixed_array
 from flashsim.storage.keys import NULL_KEY, StoredKeys, encode_keys
 from flashsim.storage.texts import stored_column
+from tests.cases import with_each
 
 INTEGER_TYPES = [kind() for kind in (pa.int8, pa.int16, pa.int32, pa.int64, pa.uint8, pa.uint16, pa.uint32, pa.uint64)]
 
@@ -129,7 +130,7 @@ def test_times_that_the_finer_unit_cannot_hold_compare_with_those_that_it_can() 
     assert r[0] == NULL_KEY and r[1] < r[2] == s[0] < r[3] < r[4]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("r", "s"),
     [
         (pa.array([1]), pa.array(["1"])),

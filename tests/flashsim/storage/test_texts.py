@@ -20,6 +20,7 @@ from flashsim.core.errors import SchemaError
 from flashsim.storage.texts import from_texts, parts_of, readable, texts_of
 from flashsim.studies.presentation.tables import as_text
 from flashsim.studies.smart import session
+from tests.cases import with_each
 from tests.commands import Run
 
 SMART = "samsung-smart-400gb"
@@ -152,7 +153,7 @@ def test_files_hold_them(here: Path, flashsim: Run) -> None:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in EXTREMES if name.startswith(("date", "timestamp"))])
+@with_each("name", [name for name in EXTREMES if name.startswith(("date", "timestamp"))])
 def test_texts_of_days_are_read_back_and_have_duckdbs_parts(name: str) -> None:
     values = EXTREMES[name]
     assert same_texts(texts_of(values).to_pylist(), name)
@@ -168,9 +169,7 @@ def test_texts_of_days_are_read_back_and_have_duckdbs_parts(name: str) -> None:
                 assert parts == [(found[row].as_py(),) for row in held]
 
 
-@pytest.mark.parametrize(
-    "text", ["2020-02-30", "5874897-02-29", "10000-13-01", "10000-01-01 25:00:00", "10000-01-01 00:00:00.1234567", "", "x"]
-)
+@with_each("text", ["2020-02-30", "5874897-02-29", "10000-13-01", "10000-01-01 25:00:00", "10000-01-01 00:00:00.1234567", "", "x"])
 def test_texts_of_no_day_are_refused(text: str) -> None:
     for kind in (pa.date32(), pa.timestamp("us")):
         with pytest.raises(SchemaError, match=f"'{text}' is no "):

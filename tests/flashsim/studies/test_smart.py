@@ -29,6 +29,7 @@ from flashsim.studies.smart.plans import Plan, run
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
+from tests.cases import with_each
 
 SMART = "samsung-smart-400gb"
 
@@ -188,7 +189,7 @@ def test_break_even_by_formula_is_where_simulated_times_cross() -> None:
 
 
 def test_drives_and_cores_share_the_work() -> None:
-    tables = {"t": table("pax")}
+    tables = {"t": table("pax", 100_000)}
     plan = plan_of("SELECT avg(b) FROM t", {"t": tables["t"].schema})
     times = [simulated(plan, tables, used, Placement(DRIVE, 2, 0, 0)) for used in (machine(), machine(4), machine(cores=8))]
     assert times[0] / times[1] == pytest.approx(4, rel=0.25) and times[0] > 2 * times[2]
@@ -354,7 +355,7 @@ def test_names_fold_in_ascii_alone_and_spelling_tells_two_apart() -> None:
 
 
 def test_json_has_energy_and_a_timeline_has_cores(tmp_path: Path) -> None:
-    numbers = {"t": {"a": list(range(300_000))}}
+    numbers = {"t": {"a": np.arange(300_000)}}
     result = fs.smart("SELECT sum(a) FROM t", table=numbers, device=SMART, where="drive").result
     (drive,) = result.as_dict()["drives"]
     assert 0.8 < drive["busy"]["cores"] <= 1 and 0 < drive["busy"]["bus"] < 1
@@ -365,7 +366,7 @@ def test_json_has_energy_and_a_timeline_has_cores(tmp_path: Path) -> None:
 
 def test_energy_of_the_system_is_that_of_its_parts() -> None:
     """Of drives, whose pages pass the bus at 11 W and whose cores take 1 W each; of a host that takes in bytes; and of an idle machine."""
-    tables = {"t": {"a": list(range(300_000))}, "u": {"b": list(range(200_000))}}
+    tables = {"t": {"a": np.arange(300_000)}, "u": {"b": np.arange(200_000)}}
     size, built = (StoredTable.of("t", TableRecords("t", pa.table(each)), 8192, "pax").file.pages * 8192 for each in tables.values())
     for where in ("host", "drive"):
         answer = fs.smart("SELECT sum(a) FROM t JOIN u ON a = b", table=tables, device=SMART, where=where, drives=2).as_dict()
@@ -384,7 +385,7 @@ def test_energy_of_the_system_is_that_of_its_parts() -> None:
 
 @pytest.mark.parametrize("device", [SMART, "ocz-core-60gb", "sas-10k-146gb"])
 def test_a_timeline_of_the_host_has_its_reads(device: str, tmp_path: Path) -> None:
-    result = fs.smart("SELECT sum(a) FROM t", table={"t": {"a": list(range(300_000))}}, device=device, where="host").result
+    result = fs.smart("SELECT sum(a) FROM t", table={"t": {"a": np.arange(300_000)}}, device=device, where="host").result
     result.write_timeline(tmp_path / "t.json", False)
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert sum(event.get("cat") == "request" for event in events) == len(result.run.parts[0].pages)
@@ -396,7 +397,7 @@ def test_provenance_has_the_tables_as_they_were_given(tmp_path: Path) -> None:
     assert given == {"t": f"{tmp_path}/t.csv"}
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("step", "message"),
     [
         ("raise ValueError('no', 'row')", r"ValueError: \('no', 'row'\)"),
@@ -421,10 +422,11 @@ def test_a_program_of_ones_own_that_fails_is_named(step: str, message: str, tmp_
 
 def test_what_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maps of four drives of 400 GB, for a table of four extents; and a build side that OPEN cannot send, which runs on the host."""
-    numbers = {"t": {"a": list(range(300_000))}, "u": {"b": list(range(200_000))}}
+    numbers = {"t": {"a": np.arange(300_000)}, "u": {"b": np.arange(200_000)}}
     monkeypatch.setattr(choice, "free_memory", lambda: 500 * MIB)
     with pytest.raises(FlashsimError, match="^drives: 4 simulated drives take .* of memory, and 500 MiB are free$"):
         fs.smart("SELECT a FROM t", table=numbers, device=SMART, where="drive", drives=10)
+    numbers["t"]["a"] = numbers["t"]["a"][:30_000]
     sources = {name: StoredTable.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in numbers.items()}
     plan = plan_of("SELECT a FROM t WHERE a IN (SELECT b FROM u)", {name: each.schema for name, each in sources.items()})
     problems = [each.problem for each in estimates(plan, sources, machine(memory=17 * MIB)).placements]

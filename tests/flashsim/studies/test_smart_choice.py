@@ -120,6 +120,7 @@ def test_the_choice_is_the_fastest_placement_of_drawn_queries() -> None:
     assert right >= 0.95 * len(DRAWN)
 
 
+@pytest.mark.deep
 def test_close_placements_are_simulated_and_the_fastest_is_taken() -> None:
     """The host asks for results once a millisecond, so that what ends just after a question costs as much as what ends before the next."""
     table, used = numbers(100_000), machine("csd-arm-4tb", cores=1)

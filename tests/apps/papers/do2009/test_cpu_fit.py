@@ -15,6 +15,7 @@ from flashsim.core.units import SECONDS
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from flashsim.studies.runs.joining import CPU
+from tests.cases import with_each
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +60,8 @@ def test_cells_made_from_prices_are_found_again() -> None:
     assert [cell.value(again) for cell in made] == pytest.approx([cell.published for cell in made], rel=5e-3)
 
 
-@pytest.mark.parametrize("kilobytes", sorted(set(ROWS) - set(cpu_fit.CALIBRATION_ROWS)))
-@pytest.mark.parametrize("device", DEVICES)
+@with_each("kilobytes", sorted(set(ROWS) - set(cpu_fit.CALIBRATION_ROWS)))
+@with_each("device", DEVICES)
 def test_rows_of_table_5_that_the_fit_did_not_see_follow(found: cpu.CpuModel, device: str, kilobytes: int) -> None:
     claim = next(claim for claim in papers.load("do2009").claims if claim.id == "table5")
     run, kind = cpu_fit.page_sized(kilobytes), device.lower()

@@ -59,6 +59,7 @@ def test_designs_come_in_the_order_of_the_thesis() -> None:
     assert none < tac < dw < lc
 
 
+@pytest.mark.deep
 def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighbours_until_then() -> None:
     alone, expanded = (ran(dual_write("TPC-E", expands=expands)) for expands in (False, True))
     assert (alone.counts["ssd_used"] < expanded.counts["ssd_used"])[10:20].all()
@@ -66,6 +67,7 @@ def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighb
     assert later > 1.5 * sooner > 0
 
 
+@pytest.mark.deep
 def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_costs_less() -> None:
     sharp = replace(tpc_c(2000, "lc", PUBLISHED), time=4 * HOURS).with_options(checkpoint=40 * MINUTES)
     fuzzy = sharp.with_options(sharp=0)
@@ -108,6 +110,7 @@ def test_only_tac_keeps_pages_that_are_not_valid_and_only_lc_newer_ones() -> Non
     assert invalid == {"tac"} and newer == {"lc"}
 
 
+@pytest.mark.deep
 def test_an_ssd_helps_several_streams_of_tpc_h_more_than_one() -> None:
     """Section 3.4.4; all of one test's transactions end before those of the other."""
     none, dw = (run_tests(vars(at_scale(tpc_h(30, design, PUBLISHED)))) for design in ("none", "dw"))

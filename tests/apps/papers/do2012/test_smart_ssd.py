@@ -40,6 +40,7 @@ def test_the_solved_powers_are_the_published_energies() -> None:
     assert HOST_BYTE * size + DISK_POWER * 1205 == pytest.approx(disk, rel=0.02)
 
 
+@pytest.mark.deep
 def test_half_of_the_rows_is_where_the_drive_stops_to_gain() -> None:
     """55 % by the thesis's seconds alone."""
     rows = ROWS // 200
@@ -48,6 +49,7 @@ def test_half_of_the_rows_is_where_the_drive_stops_to_gain() -> None:
     assert below < ssd < above
 
 
+@pytest.mark.deep
 def test_more_cores_help_up_to_the_bus() -> None:
     rows = ROWS // 200
     two, four, eight = (inside(rows, "PAX", 0.001, False, cores)["seconds"] for cores in (2, 4, 8))

@@ -33,6 +33,7 @@ from flashsim.execution.drivers import trace_only
 from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.judging.claims import Judgement, Verdict
 from flashsim.studies.runs.jobs import JobResult, Results, Settings
+from tests.cases import with_each
 
 SCALE = 0.005
 _CLAIMS = ["table1-parameters", "table1", "fig2", "fig4", "fig5", "fig6"]
@@ -59,8 +60,8 @@ def test_orders_are_those_of_the_paper() -> None:
     assert customers.max() < 1_500_000 * SCALE and not (customers % 3 == 0).any()  # TPC-H: every third places no order
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("page_io", [False, True])
+@with_each("method", METHODS)
+@with_each("page_io", [False, True])
 def test_every_tuple_is_written_once_and_read_in_blocks(method: str, page_io: bool) -> None:
     file = orders(SCALE, 1)
     setup = Setup(method, 100, 2, 50, page_io)

@@ -16,7 +16,9 @@ from flashsim.device import presets
 from flashsim.hdd.diskspecs.drive import ImportedDrive, read
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.layout import extents_of
+from tests.cases import with_each
 from tests.flashsim.hdd.diskspecs.drive_files import MODEL, write_drive
+from tests.tiers import examples
 
 MICROSECOND = 1000
 
@@ -61,7 +63,7 @@ def test_sectors_lie_where_the_layout_says(tmp_path: Path) -> None:
     assert [placed[sector] for sector in range(130)] == outer + inner
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("scheme", "spares", "slips", "sectors"),
     [
         (0, 5, "[ 7 ]", 160),  # spares and slips do not count
@@ -108,7 +110,7 @@ def test_a_preset_file_gives_the_same_drive(tmp_path: Path) -> None:
     assert direct.notes == drive.notes and "999" in drive.notes[0]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("kind", "mechanics", "at", "milliseconds"),
     [
         ("constant", "Constant seek time = 3.0", [1, 2, 5], [3, 3, 3]),
@@ -144,7 +146,7 @@ def test_a_drive_that_never_disconnects_shares_no_bus(tmp_path: Path) -> None:
     assert (drive.reselect_first, drive.disconnect_read_after_read, drive.read_start, drive.hold_reads) == (0, 0, 0.0, True)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("old", "new", "says"),
     [
         ("Preseeking level = 0", "Preseeking level = 2", "Preseeking level = 2"),
@@ -158,7 +160,7 @@ def test_what_the_model_does_otherwise_is_said(tmp_path: Path, old: str, new: st
     assert any(says in note for note in read(write_drive(tmp_path, diskspecs=(old, new))).notes)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("file", "old", "new", "error", "says"),
     [
         ("diskspecs", "Print stats", "Print starts", UnknownNameError, r"small.diskspecs:16: .*did you mean Print stats"),
@@ -225,7 +227,7 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
     """Words and marks are replaced by others at random."""
     draw = generator(1, "damage")
     others = ["0", "-1", "1e300", "nan", "999999999", "{", "}", "[", "]", ",", "=", "source", "x", "", "0.5", "#", "..", "7"]
-    for _ in range(150):
+    for _ in range(examples(150)):
         path = write_drive(tmp_path)
         file = tmp_path / f"small.{draw.choice(['parv', 'diskspecs', 'model', 'seek'])}"
         words = re.split(r"(\s+|[={}\[\],])", file.read_text())

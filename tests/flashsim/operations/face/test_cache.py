@@ -19,6 +19,7 @@ from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import FlashsimError
 from flashsim.studies.caching.comparison import interval
 from flashsim.studies.caching.sizes import parse_sizes, pool_sizes
+from tests.cases import with_each
 from tests.commands import Run
 from tests.html_page import whole
 from tests.peak_memory import PEAK_MEMORY
@@ -67,7 +68,7 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
         assert row["hit_ratio"] == row["hits"] / row["references"] and row["reference_us"] >= 0
 
 
-@pytest.mark.parametrize(
+@with_each(
     "trace",
     [
         IDS.astype(np.uint16),
@@ -89,7 +90,6 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
         "pages.txt",
         Path("pages.txt"),
     ],
-    ids=lambda trace: type(trace).__name__,
 )
 def test_references_in_any_form(trace: Any, here: Path) -> None:
     (here / "pages.txt").write_text("\n".join(map(str, IDS)))
@@ -192,7 +192,7 @@ def test_curves_equal_simulations(tmp_path: Path) -> None:
     assert sets.window.iloc[-1] == 4000 and (sets["pages"] <= sets.window).all()
     drawn.plot(tmp_path / "curve.svg")
     assert "4,000 references" in repr(drawn) and (drawn.summary().error == 0).all()
-    sampled = fs.cache("zipf:pages=50000,references=200000", policy="fifo").curve("lru", "fifo", sample="20%", size="10%,50%").summary()
+    sampled = fs.cache("zipf:pages=10000,references=40000", policy="fifo").curve("lru", "fifo", sample="20%", size="10%,50%").summary()
     assert (sampled.error > 0).all() and (sampled.miss_ratio + sampled.error > 0.1).all()
     with pytest.raises(FlashsimError, match="curve of all sizes: '2q' is unknown"):
         drawn.all_sizes("2q")
@@ -237,7 +237,7 @@ class Plain:
 """
 
 
-@pytest.mark.parametrize(
+@with_each(
     "trace, more, told",
     [
         ([], {}, "trace: pages, but it references no page"),

@@ -15,6 +15,7 @@ from flashsim.device.presets import Preset
 from flashsim.operations.face.drive import Drive
 from flashsim.studies.bench.figures import figures
 from flashsim.testing.flash_drives import PAGE, drive
+from tests.cases import with_each
 
 CACHED = {
     "cell": "tlc", "pages_per_block": 24, "blocks_per_plane": 40, "capacity": 1000 * PAGE, "gc_reserve": 3, "program": 1000,
@@ -79,7 +80,7 @@ def test_a_zoned_drive_takes_traces_in_order(rows: list[tuple[str, int, int]]) -
     assert fs.replay(trace, "wd-zn540-1tb", empty=True).summary()["requests"].sum() == len(rows)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("rows", "message"),
     [
         ([("write", 0, 4096)], "write of 4096 B at 0, not in units of 16384 B: zone 0"),

@@ -18,6 +18,7 @@ import flashsim as fs
 from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.errors import FlashsimError
+from tests.cases import with_each
 from tests.commands import Run
 
 #: Figure 3 of Li et al. (MDM 2009): pages 0 and 1 of one relation, 2 to 4 of the other.
@@ -33,7 +34,7 @@ def plan(graph, frames):
 """
 
 
-@pytest.mark.parametrize(
+@with_each(
     "graph",
     [
         FIGURE,
@@ -48,7 +49,6 @@ def plan(graph, frames):
         "edges.csv",
         Path("edges.parquet"),
     ],
-    ids=lambda graph: type(graph).__name__,
 )
 def test_a_graph_in_any_form(graph: Any, here: Path) -> None:
     """Its optima are 6, 5 and 5 fetches with 2, 3 and 4 frames, and three frames suffice."""
@@ -86,7 +86,7 @@ def test_a_picture_of_any_plans(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "fetches.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
+@with_each(
     "graph, more, told",
     [
         (FIGURE, {"frames": 1}, "frames: 1, but two pages must be in memory together"),
@@ -134,7 +134,7 @@ def test_the_command_says_and_writes_the_same(flashsim: Run, here: Path) -> None
         assert np.array_equal(rows.replaces.isna(), frame.replaces.isna())
 
 
-@pytest.mark.parametrize(
+@with_each(
     "fault, told",
     [
         ("plan.after[:] = plan.after[::-1].copy()", "'./mine.py': plan: its edges are not those of the graph"),

@@ -18,6 +18,7 @@ from flashsim.operations.command import command
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Size
 from flashsim.operations.operation import fields, operation, origin
 from flashsim.operations.outcome import Listing
+from tests.cases import with_each
 from tests.commands import Run
 
 #: Operations, and the words of their commands.
@@ -45,7 +46,7 @@ def found(words: str) -> Any:
     return part
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@with_each("name", OPERATIONS)
 def test_the_command_takes_what_the_function_takes(name: str) -> None:
     function = getattr(import_module(f"flashsim.operations.face.{name}"), name)
     declared = fields(function.__wrapped__)

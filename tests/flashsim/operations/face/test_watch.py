@@ -9,6 +9,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
+from tests.cases import with_each
 
 
 def test_a_drive_is_left_as_it_is() -> None:
@@ -28,7 +29,7 @@ def test_a_join_has_as_many_requests_as_its_result() -> None:
     assert f"Request {requests} of {requests}; " in fs.watch(result).frames[-1].caption
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("arguments", "message"),
     [
         ((7,), "subject: int, but it must be a drive of fs.tiny_drive or a result of fs.join"),

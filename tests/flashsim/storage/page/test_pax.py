@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, DamagedFileError, SchemaError
@@ -24,6 +24,8 @@ from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.base import TableRecords
+from tests.cases import with_each
+from tests.tiers import examples
 
 DAYS = st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1))
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -78,6 +80,7 @@ def relation_of(table: pa.Table, key: str = "id") -> Relation:
     return load_pair(records, records, key, key)[0]
 
 
+@settings(max_examples=examples(100, 4))
 @given(table=tables(), page_size=st.sampled_from([512, 1536, 8192, 65536]), data=st.data())
 def test_rows_of_any_types_come_back_as_they_are(table: pa.Table, page_size: int, data: st.DataObject) -> None:
     """Any rows in any order, as on temporary pages too; what is read is put on pages of the very same bytes."""
@@ -149,7 +152,7 @@ def test_a_page_is_as_it_is_described() -> None:
     assert struct.unpack_from("<4d", page, at + 4 + 3) == (1.5, 2.5, 0.0, 4.5)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("minipage", "at", "value", "message"),
     [
         ("name", 0, 0, "page 0 of those read has no minipage 2 of as many tuples"),  # no mark

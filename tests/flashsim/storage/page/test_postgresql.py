@@ -25,6 +25,7 @@ from flashsim.storage.source.base import TableRecords
 from flashsim.storage.texts import without_unions
 from flashsim.studies.runs.exporting import lay_out_rows
 from flashsim.testing.tables import relation_of, tables
+from tests.cases import with_each
 from tests.tiers import examples
 
 MEMBER = PAGE_FORMATS.load("postgresql")
@@ -98,7 +99,7 @@ def test_segments_are_read_as_one_relation(tmp_path: Path, monkeypatch: pytest.M
     assert open_source(f"pg:{tmp_path / 't'}").take(np.arange(5000)).to_pydict() == table.to_pydict()
 
 
-@pytest.mark.parametrize("page_size", SIZES)
+@with_each("page_size", SIZES)
 def test_a_page_tells_where_it_belongs_and_whether_it_was_changed(page_size: int) -> None:
     layout = Layout(FixedRows("digest", {"key": 8, "row": 4}), page_size, "postgresql")
     tuples = Tuples({"key": np.arange(99), "row": np.arange(99)})
@@ -136,7 +137,7 @@ def test_bytes_that_are_no_page_are_refused_or_hold_rows(noise: bytes, place: in
             continue
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("column", "told"),
     [
         (pa.array([1], pa.time32("s")), r"column c is time32\[s\], but PostgreSQL's pages hold numbers"),
@@ -172,7 +173,7 @@ def test_what_does_not_fit_is_refused() -> None:
         Layout(many, 8192, "postgresql")
 
 
-@pytest.mark.parametrize("name", ["", "a\0b", "x" * 64, "ctid"])
+@with_each("name", ["", "a\0b", "x" * 64, "ctid"])
 def test_names_that_postgresql_refuses_are_refused(name: str, tmp_path: Path) -> None:
     file = lay_out_rows(TableRecords("t", pa.table({name: [1]})), 8192, "postgresql")
     with pytest.raises(SchemaError, match="column: .* PostgreSQL takes names of 1 to 63 bytes"):

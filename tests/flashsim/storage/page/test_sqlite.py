@@ -18,6 +18,7 @@ from flashsim.storage.page.sqlite import leaf_offset, leaf_pages
 from flashsim.storage.rows import keyed
 from flashsim.storage.source import load_pair, open_source
 from flashsim.testing.tables import relation_of, tables
+from tests.cases import with_each
 
 
 @given(tables(), st.sampled_from([512, 1024, 8192, 65536]), st.data())
@@ -37,8 +38,8 @@ def test_elided_and_byte_form_agree_page_for_page(table: pa.Table, page_size: in
     assert np.array_equal(found.keys, relation.keys(rows))
 
 
-@pytest.mark.parametrize("page_size", [512, 8192, 65536])
-@pytest.mark.parametrize("column", ["custkey", "padding"])
+@with_each("page_size", [512, 8192, 65536])
+@with_each("column", ["custkey", "padding"])
 def test_the_papers_relations_agree_page_for_page(column: str, page_size: int) -> None:
     r, s = open_source("do2009:customer@0.01"), open_source("do2009:orders@0.01")
     names = ("c_custkey", "o_custkey") if column == "custkey" else ("padding", "padding")
@@ -65,7 +66,7 @@ def test_bytes_that_are_no_page_are_refused_or_hold_rows(noise: bytes, place: in
         assert ((found.rows >= 0) & (found.rows < len(relation))).all() and len(found.keys) == found.pages[-1]
 
 
-@pytest.mark.parametrize("page_size", [1 << power for power in range(9, 17)])
+@with_each("page_size", [1 << power for power in range(9, 17)])
 def test_leaves_skip_the_lock_byte_page(page_size: int) -> None:
     """The page that holds byte 2**30 belongs to no leaf; all others do, in order."""
     before = 2**30 // page_size

@@ -13,11 +13,12 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
+from tests.cases import with_each
 from tests.peak_memory import PEAK_MEMORY
 
 
-@pytest.mark.parametrize("page_size", [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536])
-@pytest.mark.parametrize(("table", "mebibytes"), [("customer", 730), ("orders", 5 * 1024)])
+@with_each("page_size", [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536])
+@with_each(("table", "mebibytes"), [("customer", 730), ("orders", 5 * 1024)])
 def test_page_counts_are_the_papers_pro_rata(table: str, mebibytes: int, page_size: int) -> None:
     records = PaperRecords(table, 0.3)
     pages = records.published_pages(page_size)
@@ -73,7 +74,7 @@ def test_padding_is_a_function_of_the_row() -> None:
     assert len({text[:8] for text in all_rows}) > 0.99 * len(all_rows)
 
 
-@pytest.mark.parametrize("text", ["customer@0", "customer@-1", "customer@x", "customer", "customer@nan", "orders@1e99", "orders@0.00001"])
+@with_each("text", ["customer@0", "customer@-1", "customer@x", "customer", "customer@nan", "orders@1e99", "orders@0.00001"])
 def test_scale_factors_out_of_bounds_are_refused(text: str) -> None:
     with pytest.raises(InvalidParameterError, match="scale factor"):
         open_source(f"do2009:{text}")

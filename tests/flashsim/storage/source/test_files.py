@@ -36,6 +36,7 @@ from flashsim.storage.source.base import TextRecords
 from flashsim.storage.texts import readable
 from flashsim.testing.contracts.format import PACKERS
 from flashsim.testing.tables import tables
+from tests.cases import with_each
 from tests.tiers import examples
 
 ROWS = pa.table({"k": [3, None, 1], "text": ["ä", "", None], "day": [datetime.date(2020, 2, 29)] * 3, "price": [Decimal("1.50")] * 3})
@@ -59,7 +60,7 @@ def test_csv_rows(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("fields", "values", "kind"),
     [
         (["1", "-0", ""], [1, 0, None], "int64"),
@@ -113,7 +114,7 @@ def test_lines_in_quotes_and_large_files(tmp_path: Path) -> None:
     assert source.rows == 20_000 and source.key("text")[-1].as_py() == "line" * 30 + "\n19999"
 
 
-@pytest.mark.parametrize("ending", PACKERS)
+@with_each("ending", PACKERS)
 def test_a_packed_csv_is_read_whatever_its_name(ending: str, tmp_path: Path) -> None:
     """Its name may end in what packed it, or say nothing of that; without an end of the last line, too."""
     for name, text in ((f"some.csv.{ending}", 'k,"a b"\n3,x\n9007199254740993,\n'), ("some.TSV", "k\ta b\n3\tx\n9007199254740993\t")):
@@ -147,7 +148,7 @@ def test_what_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
             open_source(str(tmp_path / "x.csv"))
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("text", "reason"),
     [
         ('id,v\n1,"a\n2,b\n', "line 2, column 2: a quote begins the field and none ends it"),
@@ -265,7 +266,7 @@ def test_parquet_keeps_every_flat_type(tmp_path_factory: pytest.TempPathFactory,
     assert repr(source.take(np.arange(source.rows)).to_pylist()) == repr(flat.to_pylist())
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "sqlite:t", "db:t"])
+@with_each("suffix", ["parquet", "csv", "sqlite:t", "db:t"])
 def test_missing_files(suffix: str, tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="there is no such file"):
         open_source(str(tmp_path / f"x.{suffix}"))
@@ -333,7 +334,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
         open_source(str(tmp_path / "x.csv"))
 
 
-@pytest.mark.parametrize("text", ["tpcd:customer@1", "x.txt", "", "parquet", ".csv:", "sqlite:t", "postgres:file"])
+@with_each("text", ["tpcd:customer@1", "x.txt", "", "parquet", ".csv:", "sqlite:t", "postgres:file"])
 def test_sources_of_no_known_kind_are_refused(text: str) -> None:
     with pytest.raises(UnknownNameError, match="source: "):
         open_source(text)

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source._postgresql_schema import parse_table
 from flashsim.storage.source.base import TableRecords
+from tests.cases import with_each
 
 TEXT, UNKNOWN = "a text", object()
 
 
-@pytest.mark.parametrize(
+@with_each(
     "written, kind, modifier",
     [
         ("INTEGER", "int4", ()),
@@ -41,13 +41,13 @@ TEXT, UNKNOWN = "a text", object()
         ('"uuid"', "uuid", ()),
     ],
 )
-@pytest.mark.parametrize("rest", ["", " NOT NULL CHECK (c > (1))", ' COLLATE "C" CONSTRAINT d UNIQUE', " STORAGE plain REFERENCES u (v)"])
+@with_each("rest", ["", " NOT NULL CHECK (c > (1))", ' COLLATE "C" CONSTRAINT d UNIQUE', " STORAGE plain REFERENCES u (v)"])
 def test_types(written: str, kind: str, modifier: tuple[int, ...], rest: str) -> None:
     (column,) = parse_table(f"create table if not exists s.t (C {written}{rest}, CONSTRAINT x PRIMARY KEY (c))").columns
     assert (column.name, column.kind, column.modifier, column.nullable) == ("c", kind, modifier, "NOT NULL" not in rest)
 
 
-@pytest.mark.parametrize(
+@with_each(
     "column, value",
     [
         ("int", None),

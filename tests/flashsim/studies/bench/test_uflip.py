@@ -17,6 +17,7 @@ from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, SECONDS, transfer_t
 from flashsim.device.device import Device
 from flashsim.studies.bench.targets import SimulatedTarget, random_state
 from flashsim.studies.bench.uflip import ORDER, Method, names, run_all, start_up
+from tests.cases import with_each
 from tests.commands import Run
 from traces.workload.base import FAMILY, WorkloadSpace
 
@@ -126,7 +127,7 @@ def test_a_real_file_is_only_read_unless_writing_is_allowed(here: Path, flashsim
     assert "SR/SW" in allowed.stdout and (here / "disk.bin").read_bytes() != data
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("line", "says"),
     [
         ("nope", "unknown"),

@@ -52,7 +52,7 @@ REFUSED = {
     JOINS: "--allow-write",
     JOINS.replace("./joins.bin", "./written.bin") + " --allow-write": "--force",
     JOINS.replace("./joins.bin", "./nowhere/joins.bin") + " --allow-write": "no folder",
-    JOINS.replace("./joins.bin", "ocz-core-60gb") + " --allow-write": "path: ocz-core-60gb is a preset",
+    JOINS.replace("./joins.bin", "ocz-core-60gb") + " --allow-write": "--on: ocz-core-60gb is a preset",
     JOINS.replace("256KiB", "16KiB") + " --allow-write": "memory",
     JOINS.replace("ocz-core-60gb", "ocz-core-60bg") + " --allow-write": "did you mean",
     JOINS.replace("0.01", "0") + " --allow-write": "--scale",

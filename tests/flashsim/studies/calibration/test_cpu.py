@@ -16,6 +16,7 @@ from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from flashsim.studies.calibration import cpu_prices
 from flashsim.studies.calibration.cpu_prices import CpuPrice, CpuPrices
+from tests.cases import with_each
 from tests.commands import SMALL_JOIN, Run
 
 
@@ -101,7 +102,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
+@with_each("words", REFUSED)
 def test_bad_input_is_one_line_and_leaves_nothing(words: str, flashsim: Run, here: Path) -> None:
     (here / "old.toml").write_text("kept", encoding="utf-8")
     result = flashsim(f"device calibrate {words}")

@@ -16,6 +16,7 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB
 from flashsim.studies.calibration.drive_figures import DriveFigure, DriveLoad, read
 from flashsim.studies.calibration.identification import hold_back
+from tests.cases import with_each
 from tests.commands import Run
 
 ROWS = [
@@ -99,7 +100,7 @@ def test_a_log_of_requests_counts_them_and_one_of_means_tells_no_percentiles(tmp
     )
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("options", "why"),
     [
         ({"rate": "10m"}, "its rate=10m shows more than the drive"),
@@ -134,7 +135,7 @@ def test_jobs_that_ran_together_count_together_or_not_at_all(tmp_path: Path) -> 
         assert values_of(path)[DriveLoad(READ, depth=1), "iops"] == 3e3
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("first", "second", "why"),
     [
         ({}, {"startdelay": "5"}, "its jobs began one after the other"),
@@ -162,7 +163,7 @@ def test_jobs_that_did_not_run_together_are_not_added(first: dict[str, Any], sec
         read(path)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("common", "own", "is_direct"),
     [
         ({}, {}, False),
@@ -205,7 +206,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@with_each("name", CASES)
 def test_figures_of_fios_files_are_those_of_the_drive(name: str, test_data: Path) -> None:
     found = read(test_data / "cases" / "fio" / f"{name}.json")
     rows = [(each.load.operation, each.load.depth, each.value, each.note) for each in found if each.name == "iops"]
@@ -288,7 +289,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("text", BAD)
+@with_each("text", BAD)
 def test_what_has_no_figures_is_refused_in_one_line(text: str, here: Path, flashsim: Run) -> None:
     Path("figures.csv").write_text(text)
     result = flashsim("device identify --from figures.csv --out mine.toml --json mine.json")

@@ -106,7 +106,8 @@ def errors(seed: int, monkeypatch: pytest.MonkeyPatch, *, writes: bool = True) -
 
 
 @pytest.mark.parametrize(("name", "changed"), [
-    ("micron-p300", {}), ("micron-p300", {"ftl": "dftl", "map_cache": MIB}), ("micron-7450-max-800gb", {}),
+    ("micron-p300", {}), ("micron-p300", {"ftl": "dftl", "map_cache": MIB}),
+    pytest.param("micron-7450-max-800gb", {}, marks=pytest.mark.deep),
 ])  # fmt: skip
 def test_reads_do_not_depend_on_data_that_they_do_not_go_to(name: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """But a map on flash holds entries of all."""

@@ -18,6 +18,7 @@ from flashsim.studies.calibration import hdd_fit, ssd_fit
 from flashsim.studies.calibration.cells import cells, measure
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.calibration.session import calibrate
+from tests.cases import with_each
 
 #: Controller and die times (ns) and link rates (bytes a second) of reads, and of writes.
 READS, WRITES = np.array([12e3, 80e3, 500 * MB]), np.array([20e3, 300e3, 300 * MB])
@@ -91,7 +92,7 @@ DISKS = {
 }
 
 
-@pytest.mark.parametrize("name", DISKS)
+@with_each("name", DISKS)
 def test_a_disk_is_found_again(name: str) -> None:
     known = DISKS[name]
     truth = known.parameters
@@ -119,6 +120,7 @@ def ends(parameters: HddParameters) -> list[float]:
     return shares
 
 
+@pytest.mark.deep
 def test_a_disk_is_predicted() -> None:
     done = calibrate(simulated_target(disk()), "mine", time=120 * SECONDS)
     assert done.preset.kind == "hdd"

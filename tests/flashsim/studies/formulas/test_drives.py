@@ -17,7 +17,9 @@ from models.ssd_buffers import closed_form
 from models.ssd_drive import LogBlocks
 from models.ssd_joins import JOINS, Load
 from models.ssd_problem import Problem
+from tests.cases import with_each
 from tests.models.ssd_search import numeric
+from tests.tiers import examples
 
 PAGE = 8192
 FLASH = [name for name in presets.names() if presets.load(name).kind == "ssd"]
@@ -42,7 +44,7 @@ def test_a_read_takes_as_long_as_on_the_simulated_drive(name: str, length: int) 
     assert told == pytest.approx(milliseconds(preset, READ, length, count), rel=0.1)
 
 
-@pytest.mark.parametrize("commands", [1, 2, 3, 6, 8, 16])
+@with_each("commands", [1, 2, 3, 6, 8, 16])
 def test_where_a_command_takes_all_dies_the_next_one_waits_for_them(commands: int) -> None:
     """A twentieth of a request or less is missed, where the link's figures alone miss a tenth."""
     preset, pages = presets.load("nvme-tlc-1tb"), 16 * commands
@@ -124,7 +126,7 @@ def test_log_blocks_are_those_of_the_preset() -> None:
 
 @pytest.mark.parametrize("name", FLASH[::4])
 def test_the_closed_form_is_within_one_percent_of_the_search(name: str) -> None:
-    _check(name, 8192, 300)
+    _check(name, 8192, examples(300))
 
 
 @pytest.mark.deep

@@ -14,6 +14,7 @@ from flashsim.studies.formulas.comparison import causes, compare, compare_join, 
 from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.haas import JoinCost
+from tests.cases import with_each
 from tests.test_house import ROOT
 
 
@@ -47,7 +48,7 @@ def test_formula_and_run_have_the_same_phases_and_nearly_the_same_pages(sort_mer
         assert row.total == pytest.approx(row.io + row.cpu)
 
 
-@pytest.mark.parametrize("algorithm", ["bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
+@with_each("algorithm", ["bnl", "sort-merge", "simple-hash", "grace-hash", "hybrid-hash"])
 def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> None:
     pair = open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey")
     files = (lay_out(pair[0], 8192), lay_out(pair[1], 8192))

@@ -21,6 +21,7 @@ from flashsim.studies.formulas.drives import divided_for, division
 from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.partition_buffers import published
 from models.partition_costs import Input, cost, pattern
+from tests.cases import with_each
 
 FLASH = [name for name in presets.names() if presets.load(name).flash]
 #: The closed form does not know that the pages of a word line that are programmed at once lie on one die.
@@ -90,7 +91,7 @@ def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFi
     assert division(setting, files, "ocz-core-60gb", "drive")[1] is not None
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("change", "device", "rule", "told"),
     [
         ({}, "micron-p300", "best", "allocation: 'best' is unknown"),

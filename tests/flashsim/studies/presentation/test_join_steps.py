@@ -14,6 +14,7 @@ from flashsim.operations.face._tables import source
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.presentation.join_steps import memory_by_request, memory_in_steps
 from flashsim.studies.runs.joining import lay_out, open_pair
+from tests.cases import with_each
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +25,8 @@ def files() -> tuple[HeapFile, HeapFile]:
     return lay_out(one, 1024), lay_out(other, 1024)
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("name", ["grace-hash", "hybrid-hash", "simple-hash", "bnl"])
+@with_each("swapped", [False, True])
+@with_each("name", ["grace-hash", "hybrid-hash", "simple-hash", "bnl"])
 def test_memory_is_what_the_join_holds(files: tuple[HeapFile, HeapFile], name: str, swapped: bool) -> None:
     one, other = reversed(files) if swapped else files
     parameters = JoinParameters(memory=16)

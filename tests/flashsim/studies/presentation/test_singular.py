@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from flashsim.studies.presentation.singular import singular
+from tests.cases import with_each
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("text", "shown"),
     [
         ("power cut after 1 calls, 1 outcomes; 1 of 1 images fail.", "power cut after 1 call, 1 outcome; 1 of 1 image fails."),

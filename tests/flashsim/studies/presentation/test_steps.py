@@ -81,6 +81,7 @@ def key(page: Any, name: str) -> None:
         page.command("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_page_has_a_slider_that_works(browser: Browser, tmp_path: Path, width: int, dark: bool) -> None:

@@ -8,12 +8,13 @@ from itertools import pairwise
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, as_text, captioned, wrapped
 from flashsim.studies.presentation.terminal import Explanation, fitted
+from tests.tiers import examples
 
 ENTRIES = st.one_of(
     st.none(),
@@ -34,6 +35,7 @@ def tables(draw: st.DrawFn) -> Table:
     return Table(heads, draw(st.lists(row, min_size=1, max_size=5)), "a table", note="6 of 8 pages in 3.5 ms")
 
 
+@settings(max_examples=examples(100, 4))
 @given(table=tables(), width=st.integers(60, 200))
 def test_a_table_fits_any_width_and_keeps_its_numbers(table: Table, width: int) -> None:
     lines, whole = as_text(table, width).splitlines(), as_text(table)

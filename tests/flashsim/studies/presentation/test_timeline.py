@@ -21,6 +21,7 @@ from flashsim.device.smart.client import run
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
+from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.operations.spans import CHANNELS, DIES, made_up
 from tests.flashsim.operations.trace_events import Event, check, load
@@ -145,7 +146,7 @@ def test_a_real_file_has_no_timeline(flashsim: Run, here: Path) -> None:
     assert [path.name for path in here.iterdir()] == ["disk.bin"]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("options", "says"),
     [
         ("--timeline-from 1ms", "timeline-from"),
@@ -161,7 +162,7 @@ def test_bad_timelines_are_refused_and_leave_nothing(options: str, says: str, fl
     assert [path.name for path in here.iterdir()] == ["a.txt"]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("phase", "change"),
     [("X", {"dur": 0.0005}), ("X", {"tid": 99}), ("f", {"bp": "x"}), ("s", {"ts": 0.001}), ("t", {"id": 12345}), ("b", {"id": "0x0"})],
 )

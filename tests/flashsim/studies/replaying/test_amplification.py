@@ -27,6 +27,7 @@ from flashsim.studies.replaying.observation import (
 )
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import load, survey
+from tests.cases import with_each
 from traces.file.schema import make_batch
 from traces.format.base import load_writable
 
@@ -46,7 +47,7 @@ def test_a_drive_that_does_not_tell_causes_apart_has_a_total() -> None:
     assert write_amplification({"reads": 5}, 4096) is None
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("total", "erases", "note"), [(0.875, 5, BELOW_ONE), (1.0, 5, ""), (1.167, 0, NOT_COLLECTED), (0.5, 0, f"{BELOW_ONE}; {NOT_COLLECTED}")]
 )
 def test_a_write_amplification_that_may_surprise_is_explained(total: float, erases: int, note: str) -> None:

@@ -13,6 +13,7 @@ from flashsim.core.errors import FlashsimError
 from flashsim.device import presets
 from flashsim.studies.replaying.preconditioning import parse_state
 from models.write_amplification import greedy
+from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.operations.test_trace_command import MQSIM
 
@@ -61,7 +62,7 @@ def test_a_benchmark_begins_in_the_state(flashsim: Run, small: Path) -> None:
     assert mean["steady"] > 2 * mean["random"]  # garbage is collected from the first write on
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("state", "message"),
     [
         ("steddy", "did you mean steady"),

@@ -20,6 +20,7 @@ import pytest
 from flashsim.core.request import COMPLETION, READ, WRITE
 from flashsim.device import access
 from flashsim.studies.replaying.real import Lateness
+from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.studies.runs.test_interrupts import ROOT, start
 from tests.processes import without_progress
@@ -165,7 +166,7 @@ def test_bad_requests_and_options_are_refused(name: str, flashsim: Run, here: Pa
     disk()
 
 
-@pytest.mark.parametrize(
+@with_each(
     "line, words",
     [
         ("replay reads --on ./none", ["cannot read none"]),

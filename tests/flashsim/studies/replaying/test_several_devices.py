@@ -15,6 +15,7 @@ import flashsim as fs
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
 from flashsim.studies.designs.session import PoolStudy, execute
+from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.studies.replaying.test_real_replay import refused
 from traces.file.recording import CausedRequests
@@ -95,7 +96,7 @@ def test_from_python(here: Path, recorded: Path) -> None:
     assert not list(here.glob("*.bin"))
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("options", "words"),
     [
         (ON.replace("log=", "lgo="), ["lgo", "did you mean log"]),

@@ -16,6 +16,7 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.studies.validation import closed_loop
 from flashsim.studies.validation.closed_loop import PARTS, by_class, compare, headline
+from tests.cases import with_each
 from tests.commands import Run
 from traces.file.schema import make_batch
 from traces.format import disksim
@@ -108,7 +109,7 @@ def test_parts_of_the_model_are_left_out_one_at_a_time(here: Path, flashsim: Run
     assert all(f"\n{part} " in result.stdout for part in found)
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("line", "says"),
     [
         ("--drive ocz-core-60gb --trace good.trace", "no hard disk"),

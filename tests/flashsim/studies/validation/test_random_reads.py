@@ -14,6 +14,7 @@ from flashsim.core.preset_files import as_toml
 from flashsim.device.scaling import small_drive
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.validation.random_reads import MEASURES, play, read
+from tests.cases import with_each
 from tests.commands import Run
 
 GOOD = "engine,rw,bs,queue_depth,processes,iops,p50_us,p99_us\nspdk,randread,4kb,4,2,1000,90,200\nlibaio,randread,512,1,1,900,80,90\n"
@@ -28,7 +29,7 @@ def test_rows_of_an_engine_are_read_with_sizes_as_fio_has_them(tmp_path: Path) -
     assert [row.measured for row in read(path, "spdk")] == [{"iops": 1000, "p50_us": 90, "p99_us": 200}]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("content", "message"),
     [
         ("", "has no rows"),

@@ -17,6 +17,7 @@ from flashsim.device.scaling import small_drive
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.validation import under_load
 from flashsim.studies.validation.under_load import MEASURES, LoadRow, judged, presets_of, read
+from tests.cases import with_each
 from tests.commands import Run
 
 COLUMNS = ("drive", "used_gib", "background_per_s", "probe_per_s", *MEASURES)
@@ -90,7 +91,7 @@ def test_drives_are_found_by_the_words_of_their_names_or_named() -> None:
 GOOD = table(row("a", 1000, 2000))
 
 
-@pytest.mark.parametrize(("content", "message"), [
+@with_each(("content", "message"), [
     ("", "has no rows"), (",".join(COLUMNS) + "\n", "has no rows"), ("# a note\n1,2,3\n", "has no column drive"),
     (GOOD.replace("read_p99.9_us", "p999"), "has no column read_p99.9_us"), (GOOD.rpartition(",")[0], "row 1: write_p99.9_us"),
     (GOOD.replace(",2000,", ",nan,"), "row 1: achieved_per_s"), (GOOD.replace(",2000,", ",0,"), "row 1: achieved_per_s"),
@@ -135,6 +136,7 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run, small
     assert low["achieved_per_s"] == pytest.approx(2000, rel=0.2) and low["read_p50_us"] <= low["read_p99_us"] <= low["read_p99.9_us"]
 
 
+@pytest.mark.deep
 def test_reads_behind_a_percentile_are_counted_where_a_slow_probe_gives_few(here: Path, flashsim: Run, small: str) -> None:
     """Ten a second for 300 s at most, of which half read: 1,500 where 20,000 are wanted."""
     quick, slow = table(row("mine", 1000, 2000)), table(row("mine", 0, 10)).replace(",1000,", ",10,").splitlines()[1]
