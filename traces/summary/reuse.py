@@ -10,9 +10,9 @@ together, so that memory grows with the distinct pages alone: 19 to 24 bytes a p
 
 In a sample, whether a page belongs to it is told by its hash, so that all its references belong to it or none, and of the pages between
 two references as large a share as of all: a distance in the sample stands for so many times more pages (Waldspurger, Park, Garthwaite,
-Ahmad: Efficient MRC construction with SHARDS, FAST 2015, with a threshold that is halved where theirs sinks page by page).  A sample that
-is even besides has of 128 pages in a row just as many as its rate says, and of 128 such rows: of pages that are numbered without gaps a
-hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
+Ahmad: Efficient MRC construction with SHARDS, FAST 2015, with a threshold that is halved where theirs sinks page by page).  It
+is even besides, and has of 128 pages in a row just as many as its rate says, and of 128 such rows: of pages that are numbered without
+gaps a hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
 """
 
 from collections.abc import Iterator
@@ -195,11 +195,9 @@ class SampledDistances:
     least
         The share at which it is not made thinner any more.
     most_pages
-        The sample is halved while it has more pages.
+        The sample is halved while it has more pages, and its share is above the least.
     parts
         Into so many parts the pages of the sample are divided, of which each gives distances of its own once not all pages are in it.
-    even
-        Whether it has as many of each 128 pages in a row; else their hash alone decides.
 
     Examples
     --------
@@ -208,9 +206,9 @@ class SampledDistances:
     [[-1, -1], [1]]
     """
 
-    def __init__(self, rate: float = 1.0, least: float = 0.0, most_pages: int = 1 << 22, parts: int = 0, even: bool = True) -> None:
+    def __init__(self, rate: float = 1.0, least: float = 0.0, most_pages: int = 0, parts: int = 0) -> None:
         self._limit, self._least = _limit(rate), _limit(least)
-        self._most, self._parts, self._even = most_pages, parts, even
+        self._most, self._parts = most_pages, parts
         self._stacks = [ReuseDistances() for _ in range(1 + parts)]
 
     @property
@@ -254,12 +252,12 @@ class SampledDistances:
             yield number + 1, sample[part == number]
 
     def _sample_of(self, pages: Integers) -> Integers:
-        return pages if self._limit == _ALL else pages[_rows(pages, self._limit, self._even)]
+        return pages if self._limit == _ALL else pages[_rows(pages, self._limit)]
 
 
 def sampled_rows(pages: Integers, rate: float) -> Integers:
-    """References to pages of an even sample of a rate, in their order, shape (n,)."""
-    return _rows(pages, _limit(rate), True)
+    """References to pages of a sample of a rate, in their order, shape (n,)."""
+    return _rows(pages, _limit(rate))
 
 
 def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
@@ -274,10 +272,10 @@ def _limit(rate: float) -> int:
     return max(1, round(rate * _ALL))
 
 
-def _rows(pages: Integers, limit: int, even: bool) -> Integers:
+def _rows(pages: Integers, limit: int) -> Integers:
     into = np.empty(len(pages), np.int64)
     with np.errstate(over="ignore"):
-        count = _select(np.ascontiguousarray(pages, np.int64), limit, even, into)
+        count = _select(np.ascontiguousarray(pages, np.int64), limit, into)
     return into[:count]
 
 
@@ -295,10 +293,8 @@ def _within(page: np.uint64) -> np.uint64:
 
 
 @inlined_kernel
-def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
+def _below(page: np.uint64, limit: np.uint64) -> bool:
     """True if a page is in a sample: its number of `_HASH_BITS` is below a limit."""
-    if not even:
-        return bool(_mixed(page) >> np.uint64(64 - _HASH_BITS) < limit)
     within, first = _within(page), limit >> np.uint64(_HASH_BITS - 7)
     if within != first:
         return bool(within < first)
@@ -308,12 +304,12 @@ def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
 
 
 @lean_kernel
-def _select(pages: Integers, limit: int, even: bool, into: Integers) -> int:
+def _select(pages: Integers, limit: int, into: Integers) -> int:
     """Tell the rows of pages of a sample; returns how many they are."""
     count = 0
     for place in range(pages.shape[0]):
         into[count] = place
-        count += int(_below(np.uint64(pages[place]), np.uint64(limit), even))
+        count += int(_below(np.uint64(pages[place]), np.uint64(limit)))
     return count
 
 

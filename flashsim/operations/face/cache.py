@@ -163,7 +163,7 @@ def curve(
     format: Format = None,
     columns: Columns = None,
 ) -> CurveOutcome:
-    """Miss ratios over the size, of LRU by default; working sets and reuse distances.
+    """Miss ratios over the size, of LRU by default; reuse distances.
 
     LRU's curve takes one pass for all sizes, exact or of a sample of the pages with its error. Other policies are simulated at each size.
 

@@ -20,27 +20,17 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
 from flashsim.core.units import format_size
-from flashsim.studies.caching.miss_curves import (
-    CONFIDENCE,
-    LEAST_PAGES,
-    PARTS,
-    LruCurve,
-    MissCurve,
-    Steps,
-    next_uses,
-    stack_distances,
-    steps_of,
-)
 from flashsim.studies.caching.numbered import NumberedTrace, first_references
+from flashsim.studies.caching.priority_stack import next_uses, stack_distances
 from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
 from flashsim.studies.caching.session import CacheStudy, NamedReferences
 from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from flashsim.studies.caching.sources import ArrayTrace
-from flashsim.studies.caching.working_sets import WorkingSetCurve, WorkingSets
-from flashsim.studies.presentation.plots import LINES, legend, panels, stroke
+from flashsim.studies.presentation.plots import legend, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
+from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps, steps_of
 from traces.summary.reuse import parts_of, sampled_rows
 
 LRU, OPT, MRU = "lru", "opt", "mru"
@@ -86,10 +76,10 @@ class Curves:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``reuse`` has percentiles of LRU's reuse distances, in pages, over the references that go to a page again."""
-        lru = self.curves.get(LRU)
         document: dict[str, Any] = {name: value for name, value in vars(self).items() if name not in ("sizes", "curves")}
-        document |= {"confidence": CONFIDENCE, "one_pass": list(self.one_pass), "curves": self.rows()}
-        if lru is not None:
+        document |= {"confidence": CONFIDENCE, "one_pass": list(self.one_pass), "curves": self.rows(), "all_sizes": {}}
+        if (lru := self.curves.get(LRU)) is not None:
+            document["all_sizes"] = {LRU: steps_frame(lru).to_dict("list")}
             document["reuse"] = {f"p{share}": max(0, lru.quantile(share / 100) - 1) for share in (50, 90, 99)}
         return document
 
@@ -152,14 +142,6 @@ def _lru(source: NamedReferences, study: CacheStudy, sample: float, least_pages:
     if not curve.pages:
         raise InvalidParameterError("sample", f"{sample:.4g}", f"none of the pages of {source.name} is in it")
     return curve
-
-
-def working_sets(source: NamedReferences, sample: float = 1.0, limit: int | None = None) -> WorkingSetCurve:
-    """The mean working set, in pages, and the share of misses, by the references of a window."""
-    sets = WorkingSets(sample)
-    for batch in first_references(source.batches(), limit):
-        sets.add(batch.pages)
-    return sets.curve()
 
 
 def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
@@ -235,23 +217,11 @@ def _frames(result: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([size.frames for size in result.sizes])
 
 
-def locality_table(result: Curves, sets: WorkingSetCurve) -> Table:
-    """Working sets by window, and percentiles of reuse distances where LRU's curve tells them."""
-    last = int(sets.windows[-1])
-    windows = [10**power for power in range(1, len(str(last))) if 10**power < last] + [last]
-    rows: list[list[Entry]] = [
-        [f"working set of {window:,} references", min(window, float(np.interp(window, sets.windows, sets.pages)))] for window in windows
-    ]
-    rows += [
-        [f"reuse distance, {share[1:]} % of those referenced again", float(pages)]
-        for share, pages in result.as_dict().get("reuse", {}).items()
-    ]
-    return Table(["on average", "pages"], rows, digits=1)
-
-
-def sets_frame(sets: WorkingSetCurve) -> pd.DataFrame:
-    """A row a window of references: pages in it on average, and the share of references to pages that are not in the one before them."""
-    return pd.DataFrame({"window": sets.windows, "pages": sets.pages, "miss_ratio": sets.miss_ratio})
+def reuse_table(result: Curves) -> Table:
+    """Percentiles of reuse distances where LRU's curve tells them."""
+    reuse = result.as_dict().get("reuse", {})
+    rows = [(f"{share[1:]} % of those referenced again", pages) for share, pages in reuse.items()]
+    return Table(["reuse distance", "pages"], rows, digits=1)
 
 
 def steps_frame(curve: MissCurve) -> pd.DataFrame:
@@ -259,36 +229,27 @@ def steps_frame(curve: MissCurve) -> pd.DataFrame:
     return pd.DataFrame({"pages": curve.sizes, "miss_ratio": curve.ratio(curve.sizes), "error": curve.error(curve.sizes)})
 
 
-def picture(result: Curves, sets: WorkingSetCurve) -> Figure:
-    """Miss ratios over the size, and working sets over the window."""
-    with panels(5.6, 2) as (figure, (above, below)):
+def picture(result: Curves) -> Figure:
+    """Miss ratios over the size."""
+    with panels(3.6) as (figure, axes):
         for number, (name, curve) in enumerate(result.curves.items()):
             look, one_pass = stroke(number), name in result.one_pass
             frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else _frames(result)
             ratios, errors = curve.ratio(frames), curve.error(frames)
-            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
-            above.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
-        above.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
-        below.plot(sets.windows, sets.pages, color=LINES[0][0])
-        below.set(xscale="log", yscale="log", xlabel="window, references", ylabel="working set, pages")
-        legend(figure, above)
+            axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
+            axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
+        axes.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
+        legend(figure, axes)
     return figure
 
 
-def as_dict(result: Curves, sets: WorkingSetCurve) -> dict[str, Any]:
-    """JSON-ready: the curves at the sizes that were asked for, the one of LRU at all sizes, and working sets."""
-    lru = {"lru": steps_frame(result.curves[LRU]).to_dict("list")} if LRU in result.one_pass else {}
-    return result.as_dict() | {"all_sizes": lru, "working_sets": sets_frame(sets).to_dict("list")}
-
-
-def write_report(folder: Path, *, result: Curves, sets: WorkingSetCurve, origin: Mapping[str, Any]) -> None:
+def write_report(folder: Path, result: Curves, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and the picture (SVG)."""
     pd.DataFrame(result.rows()).to_csv(folder / "curves.csv", index=False)
-    sets_frame(sets).to_csv(folder / "working_sets.csv", index=False)
     sections = [
-        Section("Pictures", pictures={"curves": picture(result, sets)}),
+        Section("Pictures", pictures={"curves": picture(result)}),
         Section("Miss ratios", explanation(result), [curves_table(result)]),
-        Section("Locality", tables=[locality_table(result, sets)]),
+        Section("Reuse distances", tables=[reuse] if len(reuse := reuse_table(result)) else []),
     ]
     figures = [("references", f"{result.references:,}"), ("pages", f"{result.pages:,}")]
     Report(result.trace, title(result), figures, sections, origin).write(folder)

@@ -7,7 +7,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
-from flashsim.studies.caching.curves import curves, working_sets
+from flashsim.studies.caching.curves import curves
 from flashsim.studies.caching.session import CacheStudy, execute
 from flashsim.studies.caching.sources import ArrayTrace, of_values
 
@@ -60,14 +60,6 @@ def test_percentiles_of_reuse_distances() -> None:
     told = curves(of_values(np.tile(np.arange(20), 5)), CacheStudy(["lru"], ["50%"], 4096)).as_dict()
     assert told["reuse"] == {"p50": 19, "p90": 19, "p99": 19}
     assert told["curves"][0]["miss_ratio"] == 1
-
-
-def test_working_sets_of_a_loop() -> None:
-    """In windows shorter than the loop every page is another one; longer ones hold the loop."""
-    told = working_sets(of_values(np.tile(np.arange(20), 500)), limit=8000)
-    assert told.windows[-1] == 8000
-    assert told.pages[:30] == pytest.approx(np.minimum(told.windows[:30], 20), abs=0.1)
-    assert told.miss_ratio[[18, 19]].tolist() == [1, 20 / 8000]
 
 
 @pytest.mark.parametrize(

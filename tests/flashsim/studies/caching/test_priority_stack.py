@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.studies.caching.miss_curves import next_uses, stack_distances
+from flashsim.studies.caching.priority_stack import next_uses, stack_distances
 from tests.tiers import examples
 from traces.summary.reuse import FIRST, ReuseDistances
 

@@ -1,10 +1,4 @@
-"""Misses of a pool by its size, all sizes from one pass over the references: exact, or of a sample of pages and with its error.
-
-Where a policy ranks all pages alike whatever the pool's size, and the page of the highest rank leaves, a larger pool holds all that a
-smaller one holds, and one stack tells what pools of all sizes hold: its first c pages are those of a pool of c frames (Mattson, Gecsei,
-Slutz, Traiger: Evaluation techniques for storage hierarchies, IBM Systems Journal 9 (2), 1970).  A page that is asked for comes to the top;
-the page that was there moves down, and at each place the better of the two that meet stays, down to where the page came from.
-"""
+"""Misses of a pool by its size, all sizes from one pass over the references: exact, or of a sample of pages and with its error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +9,8 @@ from scipy.special import stdtrit
 
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
+from traces.file.page_trace import references_of
+from traces.file.schema import Batches
 from traces.summary.reuse import FIRST, SampledDistances
 
 Reals = npt.NDArray[np.float64]
@@ -23,12 +19,10 @@ Reals = npt.NDArray[np.float64]
 PARTS = 8
 #: A sample is not made thinner than its rate says, or than this many pages (it has half as many at least).
 LEAST_PAGES = 1 << 12
+#: What has to be exact for traces of ordinary size, and keep to memory that does not grow, is made thinner above so many pages.
+MOST_PAGES = 1 << 22
 #: Two-sided confidence of an error.
 CONFIDENCE = 0.95
-# Columns of a stack: the page at a place, its rank, and at which place the page of a number is.
-_PAGE, _RANK, _DEPTH = range(3)
-#: References that are taken at once, so that an interrupt is not waited for.
-_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -70,6 +64,10 @@ class MissCurve:
         sizes, hits = self.whole.sizes, self.whole.hits
         return int(sizes[np.searchsorted(hits, share * hits[-1])]) if len(sizes) else 0
 
+    def doubling(self) -> Integers:
+        """One page, two, four and so on, up to the first pool that serves all that any pool serves, shape (n,)."""
+        return 1 << np.arange(int(self.sizes.max(initial=1) - 1).bit_length() + 1)
+
     def misses(self, frames: npt.ArrayLike) -> Reals:
         return self._misses(self.whole, np.asarray(frames, np.int64))
 
@@ -93,36 +91,32 @@ class MissCurve:
         return np.clip(self.references - steps.at(frames), 0, self.references)
 
 
-class _Counts:
-    """Counts of each distance, by scale."""
+class _Hits:
+    """Hits by distance among the pages of a sample, of the scale that came last: those of a finer one are moved to it."""
 
     def __init__(self) -> None:
-        self.weight = 0.0
-        self.by_scale: dict[float, Integers] = {}
+        self.weight, self.scale, self.by_distance = 0.0, 1.0, np.zeros(0)
 
     def add(self, distances: Integers, scale: float) -> None:
-        counts = self.by_scale.get(scale, np.zeros(0, np.int64))
-        most = int(distances.max(initial=-1)) + 1
-        if most > len(counts):
-            counts = np.concatenate([counts, np.zeros(max(most - len(counts), len(counts) // 8), np.int64)])
+        if scale != self.scale:
+            places = (np.arange(len(self.by_distance)) * (self.scale / scale)).astype(np.int64)
+            self.scale, self.by_distance = scale, np.bincount(places, self.by_distance)
+        more = int(distances.max(initial=-1)) + 1 - len(self.by_distance)
+        if more > 0:
+            self.by_distance = np.append(self.by_distance, np.zeros(max(more, len(self.by_distance) // 8)))
         self.weight += scale * len(distances)
-        _count(distances, counts)
-        self.by_scale[scale] = counts
-
-    @property
-    def memory(self) -> int:
-        return sum(counts.nbytes for counts in self.by_scale.values())
+        _count(distances, scale, self.by_distance)
 
 
-def _steps(references: int, *parts: _Counts) -> Steps:
+def _steps(references: int, *parts: _Hits) -> Steps:
     """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
 
     A distance of a sample stands for the middle of those that are as likely.
     """
-    rows = [(scale, np.flatnonzero(counts), counts) for each in parts for scale, counts in each.by_scale.items()]
-    frames = (places * scale + (scale - 1) / 2 + 1 for scale, places, _ in rows)
-    sizes = np.concatenate([np.zeros(0, np.int64), *(each.astype(np.int64) for each in frames)])
-    hits = np.concatenate([np.zeros(0), *(counts[places] * scale for scale, places, counts in rows)])
+    places = [np.flatnonzero(each.by_distance) for each in parts]
+    frames = (place * each.scale + (each.scale - 1) / 2 + 1 for place, each in zip(places, parts, strict=True))
+    sizes = np.concatenate([each.astype(np.int64) for each in frames])
+    hits = np.concatenate([each.by_distance[place] for place, each in zip(places, parts, strict=True)])
     missing = references - sum(each.weight for each in parts)
     if abs(missing) > 0.5:
         sizes, hits = np.append(sizes, 1), np.append(hits, missing)
@@ -156,22 +150,31 @@ class LruCurve:
         begin = 1.0 if least_pages else rate
         self._distances = SampledDistances(begin, rate, least_pages, parts)
         # what was counted while all pages were looked at, and what the sample and each of its parts tell from then on
-        self._exact, self._counts = _Counts(), [_Counts() for _ in range(1 + parts)]
+        self._exact, self._sampled = _Hits(), [_Hits() for _ in range(1 + parts)]
 
     def add(self, pages: Integers) -> None:
         """Take references to pages, any numbers from 0, shape (n,)."""
         self.references += len(pages)
         for part in self._distances.add(pages):
-            (self._exact if part.scale == 1 else self._counts[part.part]).add(part.distances, part.scale)
+            (self._exact if part.scale == 1 else self._sampled[part.part]).add(part.distances, part.scale)
 
     @property
     def memory(self) -> int:
-        return self._distances.memory + sum(counts.memory for counts in [self._exact, *self._counts])
+        return self._distances.memory + sum(each.by_distance.nbytes for each in [self._exact, *self._sampled])
 
     def curve(self) -> MissCurve:
         rate = self._distances.rate
-        whole, *parts = (_steps(self.references, self._exact, counts) for counts in self._counts)
+        whole, *parts = (_steps(self.references, self._exact, hits) for hits in self._sampled)
         return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)
+
+
+def curve_of(requests: Batches) -> MissCurve:
+    """The curve of what requests refer to on pages of 4 KiB: exact up to `MOST_PAGES`, in memory that does not grow with the trace."""
+    curve = LruCurve(0.0, MOST_PAGES)
+    for batch in requests:
+        for references in references_of(batch):
+            curve.add(references.pages)
+    return curve.curve()
 
 
 def steps_of(distances: Integers, scale: float, references: int) -> Steps:
@@ -186,74 +189,13 @@ def steps_of(distances: Integers, scale: float, references: int) -> Steps:
     references
         References to all pages.
     """
-    counts = _Counts()
-    counts.add(distances, scale)
-    return _steps(references, counts)
+    hits = _Hits()
+    hits.add(distances, scale)
+    return _steps(references, hits)
 
 
 @lean_kernel
-def _count(distances: Integers, counts: Integers) -> None:
+def _count(distances: Integers, scale: float, into: Reals) -> None:
     for row in range(distances.shape[0]):
         if distances[row] != FIRST:
-            counts[distances[row]] += 1
-
-
-def next_uses(numbers: Integers) -> Integers:
-    """The next reference to the same page, counted from 0; behind all of them where there is none, shape (n,).
-
-    `numbers` are references to pages that are numbered from 0, shape (n,).
-    """
-    numbers = np.ascontiguousarray(numbers, np.int64)
-    into = np.empty(len(numbers), np.int64)
-    _look_back(numbers, np.full(int(numbers.max(initial=-1)) + 1, len(numbers), np.int64), into)
-    return into
-
-
-def stack_distances(numbers: Integers, ranks: Integers) -> Integers:
-    """Pages above each page in the stack when it was referenced; `FIRST` where it was not known, shape (n,).
-
-    A reference takes time in proportion to its distance: some 0.3 ns a page of it.
-
-    Parameters
-    ----------
-    numbers
-        References to pages that are numbered from 0, shape (n,).
-    ranks
-        Ranks of pages from each reference to the next one of the same page; the page of the largest rank leaves first: for OPT,
-        `next_uses`; for MRU, the number of the reference itself; shape (n,).
-    """
-    numbers = np.ascontiguousarray(numbers, np.int64)
-    into = np.empty(len(numbers), np.int64)
-    stack = np.zeros((int(numbers.max(initial=-1)) + 1, 3), np.int64)
-    stack[:, _DEPTH] = FIRST
-    ranks, count = np.ascontiguousarray(ranks, np.int64), 0
-    for begin in range(0, len(numbers), _AT_ONCE):
-        part = slice(begin, begin + _AT_ONCE)
-        count = _refer(numbers[part], ranks[part], stack, into[part], count)
-    return into
-
-
-@lean_kernel
-def _look_back(numbers: Integers, latest: Integers, into: Integers) -> None:
-    for row in range(numbers.shape[0] - 1, -1, -1):
-        into[row] = latest[numbers[row]]
-        latest[numbers[row]] = row
-
-
-@lean_kernel
-def _refer(numbers: Integers, ranks: Integers, stack: Integers, into: Integers, count: int) -> int:
-    for row in range(numbers.shape[0]):
-        page = numbers[row]
-        depth = stack[page, _DEPTH]
-        into[row] = depth
-        if depth < 0:
-            depth = count
-            count += 1
-        mover, rank = page, ranks[row]
-        for place in range(depth):
-            if place == 0 or stack[place, _RANK] > rank:
-                stack[place, _PAGE], mover = mover, stack[place, _PAGE]
-                stack[place, _RANK], rank = rank, stack[place, _RANK]
-                stack[stack[place, _PAGE], _DEPTH] = place
-        stack[depth, _PAGE], stack[depth, _RANK], stack[mover, _DEPTH] = mover, rank, depth
-    return count
+            into[distances[row]] += scale
