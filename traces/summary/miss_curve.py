@@ -177,23 +177,6 @@ def curve_of(requests: Batches) -> MissCurve:
     return curve.curve()
 
 
-def steps_of(distances: Integers, scale: float, references: int) -> Steps:
-    """Hits by size of a policy that has stack distances.
-
-    Parameters
-    ----------
-    distances
-        Distances by `stack_distances`, of all references or of those to a sample of pages, shape (n,).
-    scale
-        Pages that a page of the sample stands for.
-    references
-        References to all pages.
-    """
-    hits = _Hits()
-    hits.add(distances, scale)
-    return _steps(references, hits)
-
-
 @lean_kernel
 def _count(distances: Integers, scale: float, into: Reals) -> None:
     for row in range(distances.shape[0]):

@@ -75,7 +75,7 @@ class CacheOutcome(Outcome):
         Parameters
         ----------
         size
-            See `cache`; what takes one pass is known at all sizes besides.
+            See `cache`; LRU's curve is known at all sizes besides.
         sample
             A share of the pages to look at, or ``"8000pages"`` at most; as in the simulation by default.
         """
@@ -122,9 +122,9 @@ class CurveOutcome(Outcome):
         curves.write_report(folder, self.result, self.provenance)
 
     def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
-        """A row a size at which a policy misses less than with one page less, of those whose curve took one pass."""
-        if policy not in self.result.one_pass:
-            raise UnknownNameError("curve of all sizes", policy, self.result.one_pass)
+        """A row a size at which LRU misses less than with one page less."""
+        if policy not in (known := {curves.LRU} & {*self.result.curves}):
+            raise UnknownNameError("curve of all sizes", policy, known)
         return curves.steps_frame(self.result.curves[policy])
 
     def _draw(self) -> Figure:
