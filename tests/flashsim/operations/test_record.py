@@ -29,9 +29,9 @@ from tests import postgresql_server
 from tests.flashsim.studies.runs.test_interrupts import start
 from tests.processes import wait_until
 from tests.yardstick import seconds
-from traces.calls.perf import recording_of
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 from traces.format.base import read_trace
+from traces.format.perf_trace import recording_of
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 

@@ -35,7 +35,7 @@ from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TextRecords
 from flashsim.storage.texts import readable
 from flashsim.testing.contracts.format import PACKERS
-from flashsim.testing.tables import tables
+from flashsim.testing.strategies import tables
 from tests.tiers import examples
 
 ROWS = pa.table({"k": [3, None, 1], "text": ["ä", "", None], "day": [datetime.date(2020, 2, 29)] * 3, "price": [Decimal("1.50")] * 3})
