@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.core.units import MIB, MICROSECONDS, MILLISECONDS, format_duration, format_size
+from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.studies.advice.session import Advice
-from flashsim.studies.presentation.plots import MARKED, STEPS, legend, lines, panels, stroke
+from flashsim.studies.presentation.plots import MARKED, legend, lines, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, same
+from flashsim.studies.presentation.trace_report import served_share
 from traces.file.page_trace import PAGE_SIZE
 from traces.summary.miss_curve import MissCurve
 
@@ -91,26 +92,17 @@ def wear_over_years(advice: Advice) -> Figure | None:
     return lines(series, names=3, line={"marker": ""}, xlabel="years at the recorded load", ylabel="rated erases used, %", ylim=(0, 102))
 
 
-def hits_over_memory(curve: MissCurve) -> Figure:
-    """The share of references that an LRU cache serves over its size."""
-    frame = memory_frame(curve)
-    series = {"": (frame["memory"] / MIB, 100 * frame["served"])}
-    figure = lines(series, line=STEPS, xscale="log", xlabel="memory, MiB", ylabel="references served, %", ylim=(0, 102))
-    for each in figure.legends:
-        each.remove()
-    return figure
-
-
 def write_report(folder: Path, advice: Advice, memory: MissCurve, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
     loads_frame(advice).to_csv(folder / "loads.csv", index=False)
-    memory_frame(memory).to_csv(folder / "memory.csv", index=False)
+    hits = memory_frame(memory)
+    hits.to_csv(folder / "memory.csv", index=False)
     wear = wear_over_years(advice)
     sections = [
         Section("Drives", EXPLAINED, [advice_table(advice)]),
         Section("Latency over load", f"Bound: {advice.study.bound}.", pictures={"latency_over_load": latency_over_load(advice)}),
         Section("Wear over years", "", pictures={"wear_over_years": wear} if wear else {}),
-        Section("Hits over memory", memory_sentence(memory), pictures={"hits_over_memory": hits_over_memory(memory)}),
+        Section("Hits over memory", memory_sentence(memory), pictures={"hits_over_memory": served_share(hits)}),
     ]
     best = advice.drives[0]
     figures = [("requests", f"{advice.what.requests:,}"), ("drives", f"{len(advice.drives)}"), ("bound", str(advice.study.bound))]

@@ -171,8 +171,8 @@ def times_between(between: pd.DataFrame) -> Figure:
 
 
 def served_share(caches: pd.DataFrame) -> Figure:
-    """The share of references that a cache serves which replaces the least recently used page (columns `cache`, bytes, and `served`)."""
-    line = caches["cache"] / MIB, 100 * caches["served"]
+    """The share of references that a cache serves which replaces the least recently used page (columns of bytes, and `served`)."""
+    line = caches.iloc[:, 0] / MIB, 100 * caches["served"]
     return lines({"": line}, xscale=BINARY, ylim=(0, 103), xlabel="LRU cache, MiB", ylabel="references served, %")
 
 
