@@ -95,12 +95,13 @@ class _Hits:
     """Hits by distance among the pages of a sample, of the scale that came last: those of a finer one are moved to it."""
 
     def __init__(self) -> None:
-        self.weight, self.scale, self.by_distance = 0.0, 1.0, np.zeros(0)
+        self.weight, self.scale = 0.0, 1.0
+        self.by_distance: Reals = np.zeros(0)
 
     def add(self, distances: Integers, scale: float) -> None:
         if scale != self.scale:
             places = (np.arange(len(self.by_distance)) * (self.scale / scale)).astype(np.int64)
-            self.scale, self.by_distance = scale, np.bincount(places, self.by_distance)
+            self.scale, self.by_distance = scale, np.bincount(places, self.by_distance).astype(np.float64)
         more = int(distances.max(initial=-1)) + 1 - len(self.by_distance)
         if more > 0:
             self.by_distance = np.append(self.by_distance, np.zeros(max(more, len(self.by_distance) // 8)))
@@ -164,7 +165,8 @@ class LruCurve:
 
     def curve(self) -> MissCurve:
         rate = self._distances.rate
-        whole, *parts = (_steps(self.references, self._exact, hits) for hits in self._sampled)
+        sampled = self._sampled if rate < 1 else self._sampled[:1]
+        whole, *parts = (_steps(self.references, self._exact, hits) for hits in sampled)
         return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)
 
 
