@@ -47,7 +47,7 @@ class MissCurve:
     pages: int
     #: The share of pages that were looked at: 1 where all is exact.
     rate: float
-    #: Steps of all pages that were looked at, and of disjoint parts of them.
+    #: Steps of all pages that were looked at, and of disjoint parts of a sample, from when not all pages were in it.
     whole: Steps = field(repr=False)
     parts: Sequence[Steps] = field(default=(), repr=False)
 
@@ -69,7 +69,7 @@ class MissCurve:
         return 1 << np.arange(int(self.sizes.max(initial=1) - 1).bit_length() + 1)
 
     def misses(self, frames: npt.ArrayLike) -> Reals:
-        return self._misses(self.whole, np.asarray(frames, np.int64))
+        return np.clip(self.references - self.whole.at(np.asarray(frames, np.int64)), 0, self.references)
 
     def ratio(self, frames: npt.ArrayLike) -> Reals:
         return self.misses(frames) / max(1, self.references)
@@ -83,12 +83,9 @@ class MissCurve:
         frames = np.asarray(frames, np.int64)
         if self.rate == 1 or len(self.parts) < 2:
             return np.zeros(len(frames))
-        ratios = np.array([self._misses(part, frames) for part in self.parts]) / max(1, self.references)
+        ratios = np.clip([part.at(frames) for part in self.parts], 0, self.references) / max(1, self.references)
         count = len(ratios)
         return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * ratios.std(axis=0, ddof=1) / np.sqrt(count)
-
-    def _misses(self, steps: Steps, frames: Integers) -> Reals:
-        return np.clip(self.references - steps.at(frames), 0, self.references)
 
 
 class _Hits:
@@ -109,7 +106,7 @@ class _Hits:
         _count(distances, scale, self.by_distance)
 
 
-def _steps(references: int, *parts: _Hits) -> Steps:
+def _steps(references: float, *parts: _Hits) -> Steps:
     """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
 
     A distance of a sample stands for the middle of those that are as likely.
@@ -165,8 +162,8 @@ class LruCurve:
 
     def curve(self) -> MissCurve:
         rate = self._distances.rate
-        sampled = self._sampled if rate < 1 else self._sampled[:1]
-        whole, *parts = (_steps(self.references, self._exact, hits) for hits in sampled)
+        whole = _steps(self.references, self._exact, self._sampled[0])
+        parts = [_steps(self.references - self._exact.weight, hits) for hits in self._sampled[1:]] if rate < 1 else []
         return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)
 
 
