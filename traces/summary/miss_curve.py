@@ -11,7 +11,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import Integers
 from traces.file.page_trace import references_of
 from traces.file.schema import Batches
-from traces.summary.reuse import FIRST, SampledDistances
+from traces.summary.reuse import FIRST, ReuseDistances, parts_of, sampled_rows, share_of_pages
 
 Reals = npt.NDArray[np.float64]
 
@@ -143,28 +143,51 @@ class LruCurve:
     """
 
     def __init__(self, rate: float = 1.0, least_pages: int = LEAST_PAGES) -> None:
-        self.references = 0
         parts = PARTS if rate < 1 else 0
-        begin = 1.0 if least_pages else rate
-        self._distances = SampledDistances(begin, rate, least_pages, parts)
-        # what was counted while all pages were looked at, and what the sample and each of its parts tell from then on
+        self.references, self._least, self._least_pages = 0, share_of_pages(rate), least_pages
+        self._rate = 1.0 if least_pages else self._least
+        # of the sample, and of each of its parts: distances, and hits from when not all pages are in it
+        self._distances = [ReuseDistances() for _ in range(1 + parts)]
         self._exact, self._sampled = _Hits(), [_Hits() for _ in range(1 + parts)]
 
     def add(self, pages: Integers) -> None:
         """Take references to pages, any numbers from 0, shape (n,)."""
         self.references += len(pages)
-        for part in self._distances.add(pages):
-            (self._exact if part.scale == 1 else self._sampled[part.part]).add(part.distances, part.scale)
+        row = 0
+        while row < len(pages):
+            # so few at once that the sample grows to no more than about twice its size before it is halved
+            stop = row + max(1, int(self._least_pages / self._rate)) if self._rate > self._least else len(pages)
+            self._refer(pages[row:stop])
+            row = stop
+            while self._distances[0].distinct > self._least_pages and self._rate > self._least:
+                self._rate = max(self._rate / 2, self._least)
+                smaller = self._divided(self._distances[0].pages())
+                self._distances = [ReuseDistances() for _ in self._distances]
+                for distances, own in zip(self._distances, smaller, strict=True):
+                    distances.add(own)
+
+    def _refer(self, pages: Integers) -> None:
+        if self._rate == 1:
+            self._exact.add(self._distances[0].add(pages), 1)
+            return
+        for number, own in enumerate(self._divided(pages)):
+            self._sampled[number].add(self._distances[number].add(own), (PARTS if number else 1) / self._rate)
+
+    def _divided(self, pages: Integers) -> list[Integers]:
+        """References to pages of the sample, and to those of each of its parts."""
+        sample = pages[sampled_rows(pages, self._rate)]
+        part = parts_of(sample, PARTS)
+        return [sample, *(sample[part == number] for number in range(PARTS))]
 
     @property
     def memory(self) -> int:
-        return self._distances.memory + sum(each.by_distance.nbytes for each in [self._exact, *self._sampled])
+        hits = sum(each.by_distance.nbytes for each in [self._exact, *self._sampled])
+        return hits + sum(each.memory for each in self._distances)
 
     def curve(self) -> MissCurve:
-        rate = self._distances.rate
         whole = _steps(self.references, self._exact, self._sampled[0])
-        parts = [_steps(self.references - self._exact.weight, hits) for hits in self._sampled[1:]] if rate < 1 else []
-        return MissCurve(self.references, round(self._distances.distinct / rate), rate, whole, parts)
+        parts = [_steps(self.references - self._exact.weight, hits) for hits in self._sampled[1:]] if self._rate < 1 else []
+        return MissCurve(self.references, round(self._distances[0].distinct / self._rate), self._rate, whole, parts)
 
 
 def curve_of(requests: Batches) -> MissCurve:

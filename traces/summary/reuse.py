@@ -15,9 +15,6 @@ is even besides, and has of 128 pages in a row just as many as its rate says, an
 gaps a hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -174,90 +171,17 @@ def _fill(bits: Words, tree: Places, state: Integers) -> None:
     state[_NEXT] = state[_PAGES]
 
 
-class SamplePart(NamedTuple):
-    """Reuse distances of references to pages of a sample, or of a part of it."""
-
-    #: 0: the whole sample; from 1 on: a part of its pages.
-    part: int
-    #: Distances as of `ReuseDistances.add`, of the references to pages of this part.
-    distances: Integers
-    #: Number of pages, and of references, for which each stands.
-    scale: float
-
-
-class SampledDistances:
-    """Takes references in batches.
-
-    Parameters
-    ----------
-    rate
-        The share of pages in the sample at the begin.
-    least
-        The share at which it is not made thinner any more.
-    most_pages
-        The sample is halved while it has more pages, and its share is above the least.
-    parts
-        Into so many parts the pages of the sample are divided, of which each gives distances of its own once not all pages are in it.
-
-    Examples
-    --------
-    >>> sampled = SampledDistances(most_pages=2)
-    >>> [found.distances.tolist() for found in sampled.add(np.array([7, 8, 7]))]
-    [[-1, -1], [1]]
-    """
-
-    def __init__(self, rate: float = 1.0, least: float = 0.0, most_pages: int = 0, parts: int = 0) -> None:
-        self._limit, self._least = _limit(rate), _limit(least)
-        self._most, self._parts = most_pages, parts
-        self._stacks = [ReuseDistances() for _ in range(1 + parts)]
-
-    @property
-    def rate(self) -> float:
-        return self._limit / _ALL
-
-    @property
-    def distinct(self) -> int:
-        return self._stacks[0].distinct
-
-    @property
-    def memory(self) -> int:
-        return sum(stack.memory for stack in self._stacks)
-
-    def add(self, pages: Integers) -> Iterator[SamplePart]:
-        """Take references to pages, shape (n,), as the parts are iterated."""
-        row = 0
-        while row < len(pages):
-            # so few at once that the sample grows to no more than about twice its size before it is halved
-            stop = row + max(1, int(self._most / self.rate)) if self._limit > self._least else len(pages)
-            yield from self._refer(pages[row:stop])
-            row = stop
-
-    def _refer(self, pages: Integers) -> Iterator[SamplePart]:
-        scale, whole = 1 / self.rate, self._stacks[0]
-        sample = self._sample_of(pages)
-        yield SamplePart(0, whole.add(sample), scale)
-        if self._limit < _ALL:
-            for number, own in self._divided(sample):
-                yield SamplePart(number, self._stacks[number].add(own), scale * self._parts)
-        while self.distinct > self._most and self._limit > self._least:
-            self._limit = max(self._limit // 2, self._least)
-            smaller = self._sample_of(self._stacks[0].pages())
-            self._stacks = [ReuseDistances() for _ in self._stacks]
-            for number, own in [(0, smaller), *self._divided(smaller)]:
-                self._stacks[number].add(own)
-
-    def _divided(self, sample: Integers) -> Iterator[tuple[int, Integers]]:
-        part = parts_of(sample, self._parts) if self._parts else sample
-        for number in range(self._parts):
-            yield number + 1, sample[part == number]
-
-    def _sample_of(self, pages: Integers) -> Integers:
-        return pages if self._limit == _ALL else pages[_rows(pages, self._limit)]
+def share_of_pages(rate: float) -> float:
+    """The share nearest to a rate that a sample can have."""
+    return max(1, round(rate * _ALL)) / _ALL
 
 
 def sampled_rows(pages: Integers, rate: float) -> Integers:
     """References to pages of a sample of a rate, in their order, shape (n,)."""
-    return _rows(pages, _limit(rate))
+    into = np.empty(len(pages), np.int64)
+    with np.errstate(over="ignore"):
+        count = _select(np.ascontiguousarray(pages, np.int64), round(share_of_pages(rate) * _ALL), into)
+    return into[:count]
 
 
 def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
@@ -266,17 +190,6 @@ def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
     with np.errstate(over="ignore"):
         _divide(np.ascontiguousarray(pages, np.int64), parts, into)
     return into
-
-
-def _limit(rate: float) -> int:
-    return max(1, round(rate * _ALL))
-
-
-def _rows(pages: Integers, limit: int) -> Integers:
-    into = np.empty(len(pages), np.int64)
-    with np.errstate(over="ignore"):
-        count = _select(np.ascontiguousarray(pages, np.int64), limit, into)
-    return into[:count]
 
 
 @inlined_kernel
