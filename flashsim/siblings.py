@@ -2,7 +2,7 @@
 
 Where ``import models`` would take a file or package of the user's, that keeps the name, and flashsim's folder is added to its path:
 ``models.haas`` is then flashsim's, ``models.Mine`` the user's, and the user's code is run once the user asks for something of it
-(docs/decisions/0028).
+(docs/decisions/0029).
 """
 
 import ast
