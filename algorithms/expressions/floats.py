@@ -14,7 +14,6 @@ _EXACT_DIGITS = 15
 
 
 def has_nan(values: Any) -> bool:
-    """True if a value is NaN."""
     return bool(pc.any(pc.is_nan(values)).as_py())
 
 

@@ -155,7 +155,6 @@ def _prepared(aggregate: Aggregate, values: pa.Array) -> list[tuple[str, pa.Arra
 
 
 def _value(aggregate: Aggregate, parts: dict[str, pa.Array], kind: pa.DataType | None) -> pa.Array:
-    """The aggregate that parts make."""
     if aggregate.function == "count":
         return parts["count"].fill_null(0)
     if aggregate.function in ("min", "max"):

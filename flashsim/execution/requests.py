@@ -226,7 +226,6 @@ class Blocks:
         return replace(self, starts=self.starts[own], counts=self.counts[own], before=before, after=after)
 
     def read(self, block: int) -> Read:
-        """The read of a block."""
         first, pages = self.starts[block : block + 1], self.counts[block : block + 1]
         if self.page_io:
             first, pages = np.arange(first[0], first[0] + pages[0]), np.ones(pages[0], np.int64)

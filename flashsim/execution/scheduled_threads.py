@@ -87,7 +87,6 @@ class ScheduledThreads:
         return tables
 
     def side(self, tables: ThreadTables) -> HostSide:
-        """The threads as the host side of a loop."""
         return HostSide(act, (tables,), _STATE, int(tables.threads[:, _NEXT].min()), len(tables.slots), PAGE)
 
 

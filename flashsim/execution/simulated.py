@@ -131,7 +131,6 @@ class SimulatedBackend(FileAccess):
                 user.pass_time(after[block])
 
     def _reads(self, blocks: Blocks) -> Iterator[Group]:
-        """The read of each block."""
         file, starts, counts = blocks.file, blocks.starts, blocks.counts
         ends = np.cumsum(counts) * file.page_size
         if blocks.page_io:

@@ -26,7 +26,6 @@ _SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4
 
 
 def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
-    """Rows as a frame."""
     import pandas as pd
 
     return pd.DataFrame(rows, columns=columns)

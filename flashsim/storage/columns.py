@@ -11,7 +11,6 @@ from flashsim.core.request import Integers
 
 
 def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 

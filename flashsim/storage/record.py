@@ -64,7 +64,6 @@ class Cells:
 
 
 def column_cells(stored: pa.Array) -> Cells:
-    """Cells of a stored column (`stored_column`)."""
     rows = len(stored)
     empty = np.zeros(0, np.uint8)
     zeros = np.zeros(rows, np.int64)

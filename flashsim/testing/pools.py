@@ -109,7 +109,6 @@ class Plain:
 
 
 def forms(policy: ReplacementPolicy, frames: int) -> list[Pool]:
-    """A pool for each form that a policy has."""
     pools: list[Pool] = [] if policy.kernels is None else [Kernels(policy, frames)]
     return pools if policy.plain is None else [*pools, Plain(policy, frames)]
 

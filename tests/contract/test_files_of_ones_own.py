@@ -39,7 +39,7 @@ def test_the_guides_files_and_its_drive(tmp_path: Path, monkeypatch: pytest.Monk
     assert erases[0] < erases[1]  # the block freed last is filled first
     printed = capsys.readouterr().out
     assert "die 1\n" in printed
-    assert "WorkingSet(transactions=20000, references=50" in printed
+    assert "1000 transactions, 2496 references to 901 pages" in printed
     assert "['key'] 500 tuples on 2 pages\n((0, 2048),) 2 reads\n" in printed
     assert "on the SSD: False\non the SSD: True\n" in printed
 

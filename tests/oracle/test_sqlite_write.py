@@ -21,7 +21,7 @@ from flashsim.storage.page.sqlite import leaf_offset, write_database
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.storage.texts import stored_column
-from flashsim.testing.tables import relation_of, tables
+from flashsim.testing.strategies import relation_of, tables
 from tests.tiers import examples
 
 PAGE_SIZES = [1 << power for power in range(9, 17)]

@@ -15,11 +15,11 @@ from flashsim.core.units import SECONDS
 from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Answer, Status, Verb
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.specification import SmartSpecification
 from flashsim.device.smart.steps import Steps, Task
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import random_workload
+from tests.flashsim.device.smart_specification import SmartSpecification
 from tests.property.test_ssd_inside import inside_drive
 from tests.tiers import seeds
 

@@ -14,7 +14,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, SCANS, WRITES, Transactions, TransactionStream
 from flashsim.testing.contracts.transactions import first
 from traces.references import generated
-from traces.transactions import scaled, working_set, workload
+from traces.transactions import scaled, workload
 from traces.transactions import tpc_c as tpcc
 from traces.transactions import tpc_h as tpch
 from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
@@ -342,11 +342,3 @@ def test_generated_references_are_scaled() -> None:
     stream = scaled(workload("mixture:pages=9000,scanned=500,every=100,length=30"), 0.1)
     assert stream.pages == 950
     assert first(stream.batches(), 5000).references[:, FIRST].max() == 949
-
-
-def test_a_working_set_is_the_pages_and_the_hottest_of_them() -> None:
-    stream = workload("tpc-e:database=8MB,working-set=0.5,theta=1")
-    found = working_set(stream, 20_000)
-    assert (found.transactions, found.references, found.pages) == (20_000, 400_000, round(stream.pages / 2))
-    assert found.hottest[0.5] == pytest.approx(found.pages * 0.5, rel=0.1)
-    assert found.written == pytest.approx(0.06, abs=0.002)

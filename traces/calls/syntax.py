@@ -43,7 +43,6 @@ def hexadecimal(text: str) -> str:
 
 
 def path_of(text: str) -> str:
-    """The path that a string in hexadecimal says."""
     return escaped(unhex(text).decode(errors="surrogateescape"))
 
 

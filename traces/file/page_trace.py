@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from flashsim.core import errors, units
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE, Integers
+from flashsim.core.request import READ, WRITE
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.file.excerpt import Excerpt, Source, recognised
 from traces.file.recording import complete_file
@@ -20,6 +21,8 @@ from traces.references.base import expanded, pieces
 #: Pages of a database, and what requests to devices are split into where nobody says.
 PAGE_SIZE = 4 * units.KIB
 _LEAST_PAGE, _LARGEST_PAGE = 512, 64 * units.MIB
+#: No device takes larger requests; of those that files claim, so much counts as touched.
+MOST_TOUCHED = 4 * units.GIB
 #: Pages of one device; they are numbered one device after the other, without overlap up to an exbibyte each of 4 KiB.
 _DEVICE_SHIFT = 48
 
@@ -58,7 +61,8 @@ class PageTrace:
     def _batches(self) -> ReferenceBatches:
         path = Path(self.excerpt.path)
         if self.page_format is None:
-            yield from _of_requests(self.excerpt, self.page_size)
+            for batch in self.excerpt.batches():
+                yield from references_of(batch, self.page_size)
             return
         try:
             yield from load_page_format(self.page_format).references(path)
@@ -66,20 +70,14 @@ class PageTrace:
             raise errors.DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
 
 
-def _of_requests(excerpt: Excerpt, page_size: int) -> ReferenceBatches:
-    for batch in excerpt.batches():
-        device, operation, offset, length = (column(batch, name) for name in ("device", "operation", "offset", "length"))
-        touching = (operation == READ) | (operation == WRITE)
-        begin, counts = pages_touched(device.astype(np.int64), offset, np.where(touching, length, 0), page_size)
-        known = "operation" not in unknown_columns(batch.schema)
-        for pages, requests in expanded(begin, counts):
-            yield References(pages, operation[requests] == WRITE if known else None)
-
-
-def pages_touched(device: Integers, offset: Integers, length: Integers, page_size: int) -> tuple[Integers, Integers]:
-    """The first page of each request, unlike those of other devices, and how many it touches, in whole or in part, shape (n,) each."""
-    first = offset // page_size
-    return (device << _DEVICE_SHIFT) + first, np.where(length > 0, -(-(offset + length) // page_size) - first, 0)
+def references_of(batch: pa.RecordBatch, page_size: int = PAGE_SIZE) -> ReferenceBatches:
+    """References to the pages that requests read or write, request by request."""
+    device, operation, offset, length = (column(batch, name) for name in ("device", "operation", "offset", "length"))
+    first, end = offset // page_size, -(-(offset + np.minimum(length, MOST_TOUCHED)) // page_size)
+    touching = (length > 0) & ((operation == READ) | (operation == WRITE))
+    known = "operation" not in unknown_columns(batch.schema)
+    for pages, requests in expanded((device.astype(np.int64) << _DEVICE_SHIFT) + first, np.where(touching, end - first, 0)):
+        yield References(pages, operation[requests] == WRITE if known else None)
 
 
 def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:

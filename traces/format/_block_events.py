@@ -57,7 +57,6 @@ _MOST_HELD = 1 << 22
 
 
 def new_events(count: int) -> Events:
-    """Blank events, shape (n,)."""
     events = np.zeros(count, EVENT)
     events["arrival"] = events["started"] = events["completed"] = -1
     return events

@@ -86,7 +86,6 @@ class Lines:
     rows: Integers | None = None
 
     def take(self, rows: Integers) -> Lines:
-        """Some of the lines, shape (n,)."""
         return replace(self, table=self.table.take(pa.array(rows)), rows=rows if self.rows is None else self.rows[rows])
 
     def numbers(self, name: str) -> npt.NDArray[Any]:

@@ -277,24 +277,10 @@ class OverTime:
             "bytes": self._bytes[:used].tolist(),
             "working_set": [_bytes(registers) for registers in self._sketches[:used]],
             "footprint": [_bytes(registers) for registers in until],
-            "by_length": self._by_length(used),
             "standard_error": standard_error(_WINDOW_SKETCH),
             "place": 1 << self._place_shift,
             "places": self._heat[:used, :places].tolist(),
         }
-
-    def _by_length(self, used: int) -> dict[str, list[int]]:
-        """The working set in windows of each length: ``length``, the ``mean`` of those that are over, and the ``most``."""
-        rows: list[tuple[int, int, int]] = []
-        sketches, length = self._sketches[:used], 1 << self._shift
-        while not rows or len(sketches) > 1:
-            if rows:
-                pairs = np.concatenate([sketches, new_sketches(len(sketches) % 2, _WINDOW_SKETCH)])
-                sketches, length = np.maximum(pairs[::2], pairs[1::2]), 2 * length
-            sizes = [_bytes(registers) for registers in sketches]
-            over = sizes[: max(1, (self._reach + 1) // length)]
-            rows.append((length, round(sum(over) / len(over)), max(sizes)))
-        return {name: list(values) for name, values in zip(("length", "mean", "most"), zip(*rows, strict=True), strict=True)}
 
 
 def _bytes(registers: Registers) -> int:

@@ -28,14 +28,14 @@ class Histogram:
         self._sum = 0
         self.minimum = self.maximum = 0
 
-    def add(self, values: Integers, weight: int = 1) -> None:
+    def add(self, values: Integers) -> None:
         if len(values):
             self.minimum = min(self.minimum, int(values.min())) if self.count else int(values.min())
             fraction, exponent = np.frexp(values.astype(np.float64))
             within = ((fraction - 0.5) * (2 * _STEPS)).astype(np.int64)
             bucket = np.where(values > 0, exponent * _STEPS + within, 0)
-            self._counts += weight * np.bincount(bucket, minlength=len(self._counts))
-            self._sum += weight * int(values.sum())
+            self._counts += np.bincount(bucket, minlength=len(self._counts))
+            self._sum += int(values.sum())
             self.maximum = max(self.maximum, int(values.max()))
 
     def merge(self, other: Histogram) -> None:

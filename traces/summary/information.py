@@ -8,22 +8,20 @@ import pyarrow as pa
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
-from flashsim.core.units import GIB, MIB
 from traces.file.excerpt import Source, recognised
-from traces.file.page_trace import pages_touched
+from traces.file.page_trace import MOST_TOUCHED, PAGE_SIZE, references_of
 from traces.file.schema import column, open_trace, provenance_of, unknown_columns
 from traces.format.base import basis
-from traces.references.base import expanded
-from traces.summary.distinct import PAGE, OverTime, Touched
+from traces.summary.distinct import OverTime, Touched
 from traces.summary.histogram import Clock, Histogram
-from traces.summary.reuse import FIRST, SampledDistances
+from traces.summary.miss_curve import MOST_PAGES, LruCurve, MissCurve
 
 _PERCENTILES = (50, 90, 99, 99.9)
 #: Labels, and sizes of an operation, that are counted one by one; those that come later are counted together, as "(others)".
 _MOST_NAMES = 1 << 14
 _OTHERS = "(others)"
-#: No device takes larger requests; of those that files claim, so much counts as touched.
-_MOST_TOUCHED = 4 * GIB
+#: Of the distribution of distances so many are told at most.
+_DISTANCES = 1 << 12
 
 
 def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]:
@@ -41,7 +39,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         ``outstanding`` (`flashsim.core.outstanding.OutstandingLevel.as_dict`; None where nothing is timed);
         ``backward`` (arrivals before the one before, which count as 0 in ``between``); ``step`` (ns, of which all arrivals are multiples)
         and ``bursts``, a warning where that is coarse; ``unknown`` (columns that are not in the file, such as ``operation``);
-        ``reuse`` (`Locality.as_dict`); ``over_time`` (`traces.summary.distinct.OverTime`);
+        ``reuse`` (`_reuse`); ``over_time`` (`traces.summary.distinct.OverTime`);
         ``provenance``.
     """
     whole = recognised(source)
@@ -88,7 +86,7 @@ class _Summary:
         self.operations: dict[int, _Operation] = {}
         self.labels: dict[str, int] = {}
         self.touched, self.over_time, self.between = Touched(), OverTime(), Histogram()
-        self.clock, self.locality, self.unknown = Clock(), Locality(), frozenset[str]()
+        self.clock, self.curve, self.unknown = Clock(), LruCurve(0.0, MOST_PAGES), frozenset[str]()
         self.outstanding = OutstandingLevel()
         self._ends = np.full(1 << 15, -1)  # where the last request on each device ended
         self._begin: int | None = None
@@ -101,9 +99,10 @@ class _Summary:
             self.operations.setdefault(kind, _Operation()).add(length[operation == kind])
         placed = operation != FLUSH
         self._follow(device[placed], offset[placed], length[placed])
-        touched = np.where((operation == READ) | (operation == WRITE), np.minimum(length, _MOST_TOUCHED), 0)
+        touched = np.where((operation == READ) | (operation == WRITE), np.minimum(length, MOST_TOUCHED), 0)
         self.touched.add(device, offset, touched)
-        self.locality.add(device, offset, touched)
+        for references in references_of(batch):
+            self.curve.add(references.pages)
         self.over_time.add(self.requests, batch.column("arrival"), device, offset, touched)
         _count(self.labels, {entry["values"] or "": entry["counts"] for entry in batch.column("label").value_counts().to_pylist()})
         self.requests += batch.num_rows
@@ -160,7 +159,7 @@ class _Summary:
             "step": self.clock.step if self.clock.count else None,
             "bursts": self.clock.bursts,
             "unknown": sorted(self.unknown),
-            "reuse": self.locality.as_dict(),
+            "reuse": _reuse(self.curve.curve()),
             "over_time": self.over_time.as_dict(),
         }
 
@@ -175,63 +174,27 @@ def _spread(values: Histogram) -> dict[str, float]:
     return {"mean": values.mean} | {f"p{share:g}": float(values.percentile(share)) for share in _PERCENTILES}
 
 
-#: The part of a longer request that counts: what reads more at once does not come back to it in a cache.
-_LONGEST = 16 * MIB
-_MOST_PAGES = 1 << 22
+def _reuse(curve: MissCurve) -> dict[str, Any]:
+    """JSON-ready, empty of a trace that touches nothing.
 
-
-class Locality:
-    """Reuse distances of a trace's pages, and so the hits of caches of any size.
-
-    Pages are of 4 KiB.  Distances are exact (`traces.summary.reuse`) while there are at most 4 million pages (16 GiB); then the pages whose
-    hash is in the lower half go on as a sample, and so on as more come: their references and distances count twice, four times, ...
-    (`traces.summary.reuse`).
-
-    Examples
-    --------
-    >>> locality = Locality()
-    >>> locality.add(np.zeros(3, np.int64), np.array([0, 4096, 0]), np.array([8192, 4096, 4096]))
-    >>> reuse = locality.as_dict()
-    >>> reuse["references"], reuse["first"], reuse["cache"], reuse["served"]
-    (4, 2, [4096, 8192], [0.25, 0.5])
+    ``page`` (bytes); ``references``; ``first``, those to pages not touched before; ``rate`` (the share of pages looked at: 1 where all is
+    exact); ``distance`` (distinct bytes touched since: percentiles of references to pages touched before); ``distances`` (bytes)
+    with ``shares``, their distribution, at some thousands of them; ``cache`` (bytes, powers of two) with ``served``, the share of all
+    references that a cache of that size serves if it replaces the least recently used page, and ``error``, what that may be off.
     """
-
-    def __init__(self, most_pages: int = _MOST_PAGES) -> None:
-        self.references = self._first = 0
-        self._distances, self._sample = Histogram(), SampledDistances(most_pages=most_pages, even=False)
-
-    def add(self, device: Integers, offset: Integers, length: Integers) -> None:
-        """Take requests, in their order, shape (n,); what has no length touches nothing."""
-        for pages, _ in expanded(*pages_touched(device, offset, np.minimum(length, _LONGEST), PAGE)):
-            self.references += len(pages)
-            for sample in self._sample.add(pages):
-                weight, again = round(sample.scale), sample.distances[sample.distances != FIRST]
-                self._distances.add(again * weight, weight)
-                self._first += weight * (len(sample.distances) - len(again))
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready, empty of a trace that touches nothing.
-
-        ``page`` (bytes); ``references``; ``first``, those to pages not touched before; ``rate`` (the share of pages in the sample: 1 where
-        distances are exact); ``distance`` (distinct bytes touched since: percentiles of references to pages touched before);
-        ``distances`` (bytes) with ``shares``, their distribution; ``cache`` (bytes, powers of two) with ``served``, the share of all
-        references that a cache of that size serves if it replaces the least recently used page.
-        """
-        if not self.references:
-            return {}
-        again = self._distances.count
-        values, shares = self._distances.distribution()
-        largest = round(self._sample.distinct / self._sample.rate)
-        pages = [1 << power for power in range(max(1, largest - 1).bit_length() + 1)]
-        below = np.append(0.0, shares)[np.searchsorted(values, pages)]  # exact: a bucket of the histogram begins at each power of two
-        return {
-            "page": PAGE,
-            "references": self.references,
-            "first": self._first,
-            "rate": self._sample.rate,
-            "distance": {f"p{share}": self._distances.percentile(share) * PAGE for share in (50, 90, 99)} if again else None,
-            "distances": (values * PAGE).tolist(),
-            "shares": shares.tolist(),
-            "cache": [size * PAGE for size in pages],
-            "served": (again * below / (again + self._first)).tolist(),
-        }
+    if not curve.references:
+        return {}
+    sizes, hits, pages = curve.sizes, curve.whole.hits, curve.doubling()
+    some = np.unique(np.geomspace(1, len(sizes), _DISTANCES, dtype=np.int64)) - 1 if len(sizes) else sizes
+    return {
+        "page": PAGE_SIZE,
+        "references": curve.references,
+        "first": curve.pages,
+        "rate": curve.rate,
+        "distance": {f"p{share}": (curve.quantile(share / 100) - 1) * PAGE_SIZE for share in (50, 90, 99)} if len(sizes) else None,
+        "distances": ((sizes[some] - 1) * PAGE_SIZE).tolist(),
+        "shares": (hits[some] / hits[-1:]).tolist(),
+        "cache": (pages * PAGE_SIZE).tolist(),
+        "served": (1 - curve.ratio(pages)).tolist(),
+        "error": curve.error(pages).tolist(),
+    }

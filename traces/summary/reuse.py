@@ -10,13 +10,10 @@ together, so that memory grows with the distinct pages alone: 19 to 24 bytes a p
 
 In a sample, whether a page belongs to it is told by its hash, so that all its references belong to it or none, and of the pages between
 two references as large a share as of all: a distance in the sample stands for so many times more pages (Waldspurger, Park, Garthwaite,
-Ahmad: Efficient MRC construction with SHARDS, FAST 2015, with a threshold that is halved where theirs sinks page by page).  A sample that
-is even besides has of 128 pages in a row just as many as its rate says, and of 128 such rows: of pages that are numbered without gaps a
-hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
+Ahmad: Efficient MRC construction with SHARDS, FAST 2015, with a threshold that is halved where theirs sinks page by page).  It
+is even besides, and has of 128 pages in a row just as many as its rate says, and of 128 such rows: of pages that are numbered without
+gaps a hash alone takes 1 % more or less where it takes 10,000, and a curve is off by as much.
 """
-
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -174,92 +171,17 @@ def _fill(bits: Words, tree: Places, state: Integers) -> None:
     state[_NEXT] = state[_PAGES]
 
 
-class SamplePart(NamedTuple):
-    """Reuse distances of references to pages of a sample, or of a part of it."""
-
-    #: 0: the whole sample; from 1 on: a part of its pages.
-    part: int
-    #: Distances as of `ReuseDistances.add`, of the references to pages of this part.
-    distances: Integers
-    #: Number of pages, and of references, for which each stands.
-    scale: float
-
-
-class SampledDistances:
-    """Takes references in batches.
-
-    Parameters
-    ----------
-    rate
-        The share of pages in the sample at the begin.
-    least
-        The share at which it is not made thinner any more.
-    most_pages
-        The sample is halved while it has more pages.
-    parts
-        Into so many parts the pages of the sample are divided, of which each gives distances of its own once not all pages are in it.
-    even
-        Whether it has as many of each 128 pages in a row; else their hash alone decides.
-
-    Examples
-    --------
-    >>> sampled = SampledDistances(most_pages=2)
-    >>> [found.distances.tolist() for found in sampled.add(np.array([7, 8, 7]))]
-    [[-1, -1], [1]]
-    """
-
-    def __init__(self, rate: float = 1.0, least: float = 0.0, most_pages: int = 1 << 22, parts: int = 0, even: bool = True) -> None:
-        self._limit, self._least = _limit(rate), _limit(least)
-        self._most, self._parts, self._even = most_pages, parts, even
-        self._stacks = [ReuseDistances() for _ in range(1 + parts)]
-
-    @property
-    def rate(self) -> float:
-        return self._limit / _ALL
-
-    @property
-    def distinct(self) -> int:
-        return self._stacks[0].distinct
-
-    @property
-    def memory(self) -> int:
-        return sum(stack.memory for stack in self._stacks)
-
-    def add(self, pages: Integers) -> Iterator[SamplePart]:
-        """Take references to pages, shape (n,), as the parts are iterated."""
-        row = 0
-        while row < len(pages):
-            # so few at once that the sample grows to no more than about twice its size before it is halved
-            stop = row + max(1, int(self._most / self.rate)) if self._limit > self._least else len(pages)
-            yield from self._refer(pages[row:stop])
-            row = stop
-
-    def _refer(self, pages: Integers) -> Iterator[SamplePart]:
-        scale, whole = 1 / self.rate, self._stacks[0]
-        sample = self._sample_of(pages)
-        yield SamplePart(0, whole.add(sample), scale)
-        if self._limit < _ALL:
-            for number, own in self._divided(sample):
-                yield SamplePart(number, self._stacks[number].add(own), scale * self._parts)
-        while self.distinct > self._most and self._limit > self._least:
-            self._limit = max(self._limit // 2, self._least)
-            smaller = self._sample_of(self._stacks[0].pages())
-            self._stacks = [ReuseDistances() for _ in self._stacks]
-            for number, own in [(0, smaller), *self._divided(smaller)]:
-                self._stacks[number].add(own)
-
-    def _divided(self, sample: Integers) -> Iterator[tuple[int, Integers]]:
-        part = parts_of(sample, self._parts) if self._parts else sample
-        for number in range(self._parts):
-            yield number + 1, sample[part == number]
-
-    def _sample_of(self, pages: Integers) -> Integers:
-        return pages if self._limit == _ALL else pages[_rows(pages, self._limit, self._even)]
+def share_of_pages(rate: float) -> float:
+    """The share nearest to a rate that a sample can have."""
+    return max(1, round(rate * _ALL)) / _ALL
 
 
 def sampled_rows(pages: Integers, rate: float) -> Integers:
-    """References to pages of an even sample of a rate, in their order, shape (n,)."""
-    return _rows(pages, _limit(rate), True)
+    """References to pages of a sample of a rate, in their order, shape (n,)."""
+    into = np.empty(len(pages), np.int64)
+    with np.errstate(over="ignore"):
+        count = _select(np.ascontiguousarray(pages, np.int64), round(share_of_pages(rate) * _ALL), into)
+    return into[:count]
 
 
 def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
@@ -268,17 +190,6 @@ def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
     with np.errstate(over="ignore"):
         _divide(np.ascontiguousarray(pages, np.int64), parts, into)
     return into
-
-
-def _limit(rate: float) -> int:
-    return max(1, round(rate * _ALL))
-
-
-def _rows(pages: Integers, limit: int, even: bool) -> Integers:
-    into = np.empty(len(pages), np.int64)
-    with np.errstate(over="ignore"):
-        count = _select(np.ascontiguousarray(pages, np.int64), limit, even, into)
-    return into[:count]
 
 
 @inlined_kernel
@@ -295,10 +206,8 @@ def _within(page: np.uint64) -> np.uint64:
 
 
 @inlined_kernel
-def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
+def _below(page: np.uint64, limit: np.uint64) -> bool:
     """True if a page is in a sample: its number of `_HASH_BITS` is below a limit."""
-    if not even:
-        return bool(_mixed(page) >> np.uint64(64 - _HASH_BITS) < limit)
     within, first = _within(page), limit >> np.uint64(_HASH_BITS - 7)
     if within != first:
         return bool(within < first)
@@ -308,12 +217,12 @@ def _below(page: np.uint64, limit: np.uint64, even: bool) -> bool:
 
 
 @lean_kernel
-def _select(pages: Integers, limit: int, even: bool, into: Integers) -> int:
+def _select(pages: Integers, limit: int, into: Integers) -> int:
     """Tell the rows of pages of a sample; returns how many they are."""
     count = 0
     for place in range(pages.shape[0]):
         into[count] = place
-        count += int(_below(np.uint64(pages[place]), np.uint64(limit), even))
+        count += int(_below(np.uint64(pages[place]), np.uint64(limit)))
     return count
 
 

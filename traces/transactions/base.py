@@ -6,7 +6,7 @@ They are asked for as ``tpc-c:warehouses=20,seed=3``.  References of any kind be
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -255,44 +255,3 @@ def numbered(source: ReferenceSource) -> tuple[ReferenceSource, int]:
 def rows_of_a_page(row: int, fill: int = 100) -> int:
     """Rows of so many bytes in a page that is full to so many percent, at least one."""
     return max(1, (PAGE - _HEADER) // (row + _BESIDE) * fill // 100)
-
-
-class WorkingSet(NamedTuple):
-    """The pages that a number of transactions reference."""
-
-    #: Their numbers; a page of an extent counts as one reference.
-    transactions: int
-    references: int
-    #: Share of the references that write.
-    written: float
-    #: Pages of the database that are referenced at all.
-    pages: int
-    #: The fewest pages that get each share of the references.
-    hottest: dict[float, int]
-
-
-def working_set(stream: TransactionStream, transactions: int = 100_000, shares: Sequence[float] = (0.5, 0.75, 0.9, 0.99)) -> WorkingSet:
-    """The working set of a workload's first transactions; takes 8 bytes a page of the database.
-
-    Examples
-    --------
-    >>> from traces.transactions import workload
-    >>> working_set(workload("loop:pages=10,each=5"), 20, [0.5])
-    WorkingSet(transactions=20, references=100, written=0.0, pages=10, hottest={0.5: 5})
-    """
-    changes, written, pending = np.zeros(stream.pages + 1, np.int64), 0, transactions
-    for batch in stream.batches():
-        part = min(pending, len(batch.ends))
-        references = batch.references[: batch.ends[part - 1]]
-        np.add.at(changes, references[:, FIRST], 1)
-        np.subtract.at(changes, references[:, FIRST] + references[:, COUNT], 1)
-        written += int(references[references[:, MARKS] & WRITES > 0, COUNT].sum())
-        pending -= part
-        if not pending:
-            break
-    counts = np.cumsum(changes[:-1])
-    counts = np.sort(counts[counts > 0])[::-1]
-    until = np.cumsum(counts)
-    total = int(until[-1]) if len(until) else 0
-    hottest = {share: int(np.searchsorted(until, share * total)) + 1 for share in shares}
-    return WorkingSet(transactions - pending, total, written / max(1, total), len(counts), hottest)

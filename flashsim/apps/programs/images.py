@@ -42,7 +42,6 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All that is below a folder."""
     device = folder.stat().st_dev
     for count, path in enumerate(Path(place, name) for place, folders, files in os.walk(folder) for name in folders + files):
         if count == _MOST_FILES:

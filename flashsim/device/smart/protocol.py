@@ -116,15 +116,3 @@ def grant_of(task: Task, inside: Inside, capacity: int, sessions: int, free: int
     room = largest + min(max(0, task.room - largest), spare - ahead * longest)
     extents = 1 + ahead
     return Grant(own + extents * longest + room, extents, room, min(task.threads, inside.cores))
-
-
-def mermaid() -> str:
-    """The state machine, as a diagram in Mermaid's language.
-
-    Examples
-    --------
-    >>> print(mermaid().splitlines()[1])
-        none --> running : OPEN is granted
-    """
-    lines = [f"    {before.value} --> {after.value} : {event.value}" for (before, event), after in TRANSITIONS.items()]
-    return "\n".join(["stateDiagram-v2", *lines])

@@ -273,7 +273,6 @@ class SmartDrive:
             self._turns.remove(session)
 
     def _end_first(self) -> None:
-        """End the step that ends first."""
         end, _, session, step, begin, core = heapq.heappop(self._works)
         heapq.heappush(self._idle_cores, core)
         self.core_busy_ns += end - begin

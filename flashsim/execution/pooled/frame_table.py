@@ -83,7 +83,6 @@ class FrameTable:
             self._frame_of[entry.page] = frame
 
     def is_durable(self, hardening: Hardening) -> bool:
-        """True if what a hardening says has happened."""
         is_written = not hardening.write or self._sectors[hardening.frame // self.restart.in_a_sector].ended >= hardening.write
         return hardening.lsn < self.log.end and is_written
 

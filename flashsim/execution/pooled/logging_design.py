@@ -36,7 +36,6 @@ class Logging:
     tears: bool = False
 
     def has(self, guard: str) -> bool:
-        """True if a guard is on."""
         return guard not in self.without
 
     @property

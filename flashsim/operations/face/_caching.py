@@ -20,7 +20,6 @@ from flashsim.studies.caching import comparison, curves, report, stepping
 from flashsim.studies.caching.running import policy_names
 from flashsim.studies.caching.session import CacheRuns, CacheStudy, NamedReferences, execute
 from flashsim.studies.caching.sizes import parse_sample
-from flashsim.studies.caching.working_sets import WorkingSetCurve
 from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.file.page_trace import keep as keep_references
 
@@ -71,12 +70,12 @@ class CacheOutcome(Outcome):
 
     @in_words_of_python()
     def curve(self, *policies: str, size: Any = "1%..100%", sample: float | str | None = None) -> CurveOutcome:
-        """Miss ratios over the size, of LRU without any other policy; working sets and reuse distances.
+        """Miss ratios over the size, of LRU without any other policy; reuse distances.
 
         Parameters
         ----------
         size
-            See `cache`; what takes one pass is known at all sizes besides.
+            See `cache`; LRU's curve is known at all sizes besides.
         sample
             A share of the pages to look at, or ``"8000pages"`` at most; as in the simulation by default.
         """
@@ -104,42 +103,32 @@ class CacheSteps(Outcome):
 
 
 class CurveOutcome(Outcome):
-    """Miss ratios over the size, and working sets."""
+    """Miss ratios over the size."""
 
     FILES = (TABLE, PICTURE, REPORT)
-
-    def __init__(self, result: curves.Curves, sets: WorkingSetCurve, provenance: dict[str, Any] | None = None) -> None:
-        super().__init__(result, curves.title(result), provenance)
-        self.sets = sets
 
     def summary(self) -> pd.DataFrame:
         """A row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked at)."""
         return super().summary()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        return curves.as_dict(self.result, self.sets)
-
     def printout(self) -> Iterator[Part]:
-        """The curves and working sets."""
-        yield from (f"{self.title}\n", curves.curves_table(self.result), "", curves.locality_table(self.result, self.sets), "")
+        """The curves and percentiles of reuse distances."""
+        yield from (f"{self.title}\n", curves.curves_table(self.result), "")
+        if len(reuse := curves.reuse_table(self.result)):
+            yield from (reuse, "")
         yield Explanation(curves.explanation(self.result))
 
     def _write_report(self, folder: Path) -> None:
-        curves.write_report(folder, result=self.result, sets=self.sets, origin=self.provenance)
+        curves.write_report(folder, self.result, self.provenance)
 
     def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
-        """A row a size at which a policy misses less than with one page less, of those whose curve took one pass."""
-        if policy not in self.result.one_pass:
-            raise UnknownNameError("curve of all sizes", policy, self.result.one_pass)
+        """A row a size at which LRU misses less than with one page less."""
+        if policy not in (known := {curves.LRU} & {*self.result.curves}):
+            raise UnknownNameError("curve of all sizes", policy, known)
         return curves.steps_frame(self.result.curves[policy])
 
-    def working_sets(self) -> pd.DataFrame:
-        """A row a window of references: the pages in it on average, and the share of references to pages not in the one before."""
-        return curves.sets_frame(self.sets)
-
     def _draw(self) -> Figure:
-        return curves.picture(self.result, self.sets)
+        return curves.picture(self.result)
 
 
 class CacheComparison(Outcome):
@@ -190,8 +179,7 @@ def curve_of(source: NamedReferences, study: CacheStudy, sample: Any, provenance
     share, most = parse_sample(sample)
     with activity("making curves") as progress:
         result = curves.curves(source, study, share, most, progress)
-        sets = curves.working_sets(source, result.rate, study.limit)
-    return CurveOutcome(result, sets, provenance)
+    return CurveOutcome(result, curves.title(result), provenance)
 
 
 def size_text(value: Any, parameter: str = "size") -> str:

@@ -163,7 +163,7 @@ def cache_curve(
     format: Format = None,
     columns: Columns = None,
 ) -> CurveOutcome:
-    """Miss ratios over the size, of LRU by default; working sets and reuse distances.
+    """Miss ratios over the size, of LRU by default; reuse distances.
 
     LRU's curve takes one pass for all sizes, exact or of a sample of the pages with its error. Other policies are simulated at each size.
 
@@ -218,7 +218,6 @@ class _Requests:
 
 
 def _study(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoices]) -> tuple[NamedReferences, CacheStudy]:
-    """The references of a trace, and the parameters of a study."""
     page_size, seed, sample = how["page_size"], how["seed"], how.get("sample", 1.0)
     study = CacheStudy(policies, sizes, page_size, how.get("warm_up", 0), how["limit"], seed, how["jobs"] or cores(), sample)
     return _source(trace, study, how["format"], how["columns"]), study

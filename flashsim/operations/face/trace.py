@@ -92,7 +92,7 @@ class TraceOutcome(Outcome, TraceSource):
 
 @operation
 def trace(trace: Trace, **part: Unpack[TracePart]) -> TraceOutcome:
-    """Summarise a trace: format, requests, sizes, sequentiality, footprint, working set, reuse distances, and times.
+    """Summarise a trace: format, requests, sizes, sequentiality, footprint, reuse distances, and times.
 
     Examples::
 

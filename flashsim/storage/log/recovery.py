@@ -132,7 +132,6 @@ class Recovery:
         return max(1, min(self.durable.boot.oldest_dirty, self.durable.boot.begin))
 
     def has(self, guard: str) -> bool:
-        """True if a guard is on."""
         return guard not in self.without
 
     def run(self) -> Steps:

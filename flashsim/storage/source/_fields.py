@@ -39,7 +39,6 @@ def type_named(name: str, parameter: str) -> pa.DataType:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """The name of a type (`type_named`)."""
     known = {each: name for name, each in _NAMES.items()}
     return known.get(kind, re.sub(r" |(?<=decimal)\d+", "", str(kind)))
 

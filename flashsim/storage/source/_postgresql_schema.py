@@ -181,7 +181,6 @@ def _columns(table: str, parts: list[Token], at: int) -> list[ColumnDefinition]:
 
 
 def _alter(parts: list[Token], table: TableDefinition) -> None:
-    """Do to a table what an ALTER TABLE says, if it is one of that table."""
     name, at = _name(parts, _after(parts, _after(parts, 2, "IF", "EXISTS"), "ONLY"))
     if name != table.name:
         return
@@ -267,7 +266,6 @@ def _name(parts: list[Token], at: int) -> tuple[str, int]:
 
 
 def _column(item: list[Token], table: str) -> ColumnDefinition:
-    """A column of a definition."""
     name = _identifier(item[0])
     where = f"column {name} of table {table}"
     if item[0].kind not in ("word", "quoted"):

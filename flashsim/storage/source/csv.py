@@ -66,7 +66,6 @@ def _fields_of(path: Path, content: Content) -> tuple[str, pa.Table]:
 
 
 def _fields(path: Path, part: str, column: str) -> pa.ChunkedArray:
-    """The fields of one column."""
     with reading(path):
         return _read(path, _content(path), part, column).column(column)
 

@@ -1,8 +1,8 @@
-"""Curves of misses by size, of all references or of a sample of pages, and their report: of all sizes in one pass where possible.
+"""Curves of misses by size, of all references or of a sample of pages, and their report: LRU's of all sizes, in one pass.
 
-Any policy runs in miniature over a sample of the pages, in a pool that is as much smaller (Waldspurger, Saemundsson, Ahmad, Park: Cache
-modeling and optimization using miniature simulations, USENIX ATC 2017).  By how much parts of the sample, each with a pool of its own,
-disagree tells the error.
+Any other policy runs in miniature over a sample of the pages, in a pool that is as much smaller (Waldspurger, Saemundsson, Ahmad,
+Park: Cache modeling and optimization using miniature simulations, USENIX ATC 2017).  By how much parts of the sample, each with a pool of
+its own, disagree tells the error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,34 +18,21 @@ from matplotlib.figure import Figure
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
+from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.units import format_size
-from flashsim.studies.caching.miss_curves import (
-    CONFIDENCE,
-    LEAST_PAGES,
-    PARTS,
-    LruCurve,
-    MissCurve,
-    Steps,
-    next_uses,
-    stack_distances,
-    steps_of,
-)
 from flashsim.studies.caching.numbered import NumberedTrace, first_references
 from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
 from flashsim.studies.caching.session import CacheStudy, NamedReferences
 from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from flashsim.studies.caching.sources import ArrayTrace
-from flashsim.studies.caching.working_sets import WorkingSetCurve, WorkingSets
-from flashsim.studies.presentation.plots import LINES, legend, panels, stroke
+from flashsim.studies.presentation.plots import legend, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table
+from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps
 from traces.summary.reuse import parts_of, sampled_rows
 
-LRU, OPT, MRU = "lru", "opt", "mru"
-#: A stack of priorities takes time in proportion to the pages, and memory to the references: larger ones are simulated at each size.
-_STACKED_PAGES, _STACKED_REFERENCES = 1 << 14, 1 << 24
+LRU = "lru"
 #: Points of a line that is known at all sizes.
 _POINTS = 1000
 
@@ -63,9 +50,8 @@ class Curves:
     rate: float
     #: Sizes of the study.
     sizes: Sequence[PoolSize]
-    #: Curves by policy; those of `one_pass` have all sizes, others only `sizes`.
+    #: Curves by policy; LRU's has all sizes, others only `sizes`.
     curves: dict[str, MissCurve]
-    one_pass: Sequence[str]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a policy and size, JSON-ready; ``error`` is half the width of the ratio's 95 % confidence interval."""
@@ -86,10 +72,10 @@ class Curves:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``reuse`` has percentiles of LRU's reuse distances, in pages, over the references that go to a page again."""
-        lru = self.curves.get(LRU)
         document: dict[str, Any] = {name: value for name, value in vars(self).items() if name not in ("sizes", "curves")}
-        document |= {"confidence": CONFIDENCE, "one_pass": list(self.one_pass), "curves": self.rows()}
-        if lru is not None:
+        document |= {"confidence": CONFIDENCE, "curves": self.rows(), "all_sizes": {}}
+        if (lru := self.curves.get(LRU)) is not None:
+            document["all_sizes"] = {LRU: steps_frame(lru).to_dict("list")}
             document["reuse"] = {f"p{share}": max(0, lru.quantile(share / 100) - 1) for share in (50, 90, 99)}
         return document
 
@@ -99,8 +85,7 @@ def curves(
 ) -> Curves:
     """Misses of policies by size, from the first reference on.
 
-    LRU takes one pass over the references.  So do OPT and MRU where there are few pages, or few in the sample.  All others, and these
-    where there are many, are simulated at each size, over all references or in miniature.
+    LRU takes one pass over the references.  All others are simulated at each size, over all references or in miniature.
 
     Parameters
     ----------
@@ -121,7 +106,7 @@ def curves(
         pools = pool_sizes(amounts, curve.pages, study.page_size)
         if compiling is not None:
             compiling.wait("policies")
-    by_name, one_pass = {LRU: curve}, {LRU}
+    by_name = {LRU: curve}
     if policies := [replacement_policy(name) for name in others]:
         if (least := pools[0]).frames * curve.rate < 1:
             raise InvalidParameterError(
@@ -130,14 +115,11 @@ def curves(
         steps, setting = [], CacheSetting(jobs=study.jobs, seed=study.seed)
         for trace, scale in _parts(source, study, curve.rate):
             with trace:
-                if scale == 1 / curve.rate:
-                    one_pass |= {policy.name for policy in policies if _is_stacked(policy, trace)}
                 steps.append(_steps(trace, scale, policies, pools, curve.references, setting, progress))
         for name in steps[0]:
             by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, steps[0][name], [each[name] for each in steps[1:]])
     in_order = {name: by_name[name] for name in names}
-    passes = [name for name in in_order if name in one_pass]
-    return Curves(source.name, curve.references, curve.pages, study.page_size, curve.rate, pools, in_order, passes)
+    return Curves(source.name, curve.references, curve.pages, study.page_size, curve.rate, pools, in_order)
 
 
 def _lru(source: NamedReferences, study: CacheStudy, sample: float, least_pages: int, progress: Progress | None) -> MissCurve:
@@ -152,14 +134,6 @@ def _lru(source: NamedReferences, study: CacheStudy, sample: float, least_pages:
     if not curve.pages:
         raise InvalidParameterError("sample", f"{sample:.4g}", f"none of the pages of {source.name} is in it")
     return curve
-
-
-def working_sets(source: NamedReferences, sample: float = 1.0, limit: int | None = None) -> WorkingSetCurve:
-    """The mean working set, in pages, and the share of misses, by the references of a window."""
-    sets = WorkingSets(sample)
-    for batch in first_references(source.batches(), limit):
-        sets.add(batch.pages)
-    return sets.curve()
 
 
 def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[tuple[NumberedTrace, float]]:
@@ -179,10 +153,6 @@ def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[
         yield NumberedTrace(source.name, ArrayTrace("", pages[rows], writes[rows]).batches()), PARTS / rate
 
 
-def _is_stacked(policy: ReplacementPolicy, trace: NumberedTrace) -> bool:
-    return policy.name in (OPT, MRU) and trace.pages <= _STACKED_PAGES and trace.references <= _STACKED_REFERENCES
-
-
 def _steps(
     trace: NumberedTrace,
     scale: float,
@@ -192,20 +162,11 @@ def _steps(
     setting: CacheSetting,
     progress: Progress | None,
 ) -> dict[str, Steps]:
-    steps_by_name, others = {}, [policy for policy in policies if not _is_stacked(policy, trace)]
-    if len(others) < len(policies):
-        numbers = trace.part(0, trace.references)[0].astype(np.int64) - FIRST_PAGE
-        for policy in policies:
-            if policy not in others:
-                ranks = next_uses(numbers) if policy.name == OPT else np.arange(len(numbers))
-                steps_by_name[policy.name] = steps_of(stack_distances(numbers, ranks), scale, references)
-    if others:
-        smaller = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
-        runs = run(trace, others, smaller, setting, progress)
-        frames = np.array([each.frames for each in pools])
-        for place, policy in enumerate(others):
-            misses = np.array([each.counts.misses for each in runs[place :: len(others)]])
-            steps_by_name[policy.name] = Steps(frames, references - scale * misses)
+    runs = run(trace, policies, [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools], setting, progress)
+    frames, steps_by_name = np.array([each.frames for each in pools]), {}
+    for place, policy in enumerate(policies):
+        misses = np.array([each.counts.misses for each in runs[place :: len(policies)]])
+        steps_by_name[policy.name] = Steps(frames, references - scale * misses)
     return steps_by_name
 
 
@@ -214,8 +175,10 @@ def title(result: Curves) -> str:
 
 
 def explanation(result: Curves) -> str:
-    passes, others = ", ".join(result.one_pass), ", ".join(name for name in result.curves if name not in result.one_pass)
-    how = f"In one pass, of all sizes: {passes or 'none'}." + (f" Simulated at each size: {others}." if others else "")
+    others = ", ".join(name for name in result.curves if name != LRU)
+    how = f"In one pass, of all sizes: {LRU if LRU in result.curves else 'none'}." + (
+        f" Simulated at each size: {others}." if others else ""
+    )
     if result.rate == 1:
         return f"{how} All pages were looked at: exact."
     return f"{how} Estimated from {result.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
@@ -235,23 +198,11 @@ def _frames(result: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([size.frames for size in result.sizes])
 
 
-def locality_table(result: Curves, sets: WorkingSetCurve) -> Table:
-    """Working sets by window, and percentiles of reuse distances where LRU's curve tells them."""
-    last = int(sets.windows[-1])
-    windows = [10**power for power in range(1, len(str(last))) if 10**power < last] + [last]
-    rows: list[list[Entry]] = [
-        [f"working set of {window:,} references", min(window, float(np.interp(window, sets.windows, sets.pages)))] for window in windows
-    ]
-    rows += [
-        [f"reuse distance, {share[1:]} % of those referenced again", float(pages)]
-        for share, pages in result.as_dict().get("reuse", {}).items()
-    ]
-    return Table(["on average", "pages"], rows, digits=1)
-
-
-def sets_frame(sets: WorkingSetCurve) -> pd.DataFrame:
-    """A row a window of references: pages in it on average, and the share of references to pages that are not in the one before them."""
-    return pd.DataFrame({"window": sets.windows, "pages": sets.pages, "miss_ratio": sets.miss_ratio})
+def reuse_table(result: Curves) -> Table:
+    """Percentiles of reuse distances where LRU's curve tells them."""
+    reuse = result.as_dict().get("reuse", {})
+    rows = [(f"{share[1:]} % of those referenced again", pages) for share, pages in reuse.items()]
+    return Table(["reuse distance", "pages"], rows, digits=1)
 
 
 def steps_frame(curve: MissCurve) -> pd.DataFrame:
@@ -259,36 +210,27 @@ def steps_frame(curve: MissCurve) -> pd.DataFrame:
     return pd.DataFrame({"pages": curve.sizes, "miss_ratio": curve.ratio(curve.sizes), "error": curve.error(curve.sizes)})
 
 
-def picture(result: Curves, sets: WorkingSetCurve) -> Figure:
-    """Miss ratios over the size, and working sets over the window."""
-    with panels(5.6, 2) as (figure, (above, below)):
+def picture(result: Curves) -> Figure:
+    """Miss ratios over the size."""
+    with panels(3.6) as (figure, axes):
         for number, (name, curve) in enumerate(result.curves.items()):
-            look, one_pass = stroke(number), name in result.one_pass
+            look, one_pass = stroke(number), name == LRU
             frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else _frames(result)
             ratios, errors = curve.ratio(frames), curve.error(frames)
-            above.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
-            above.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
-        above.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
-        below.plot(sets.windows, sets.pages, color=LINES[0][0])
-        below.set(xscale="log", yscale="log", xlabel="window, references", ylabel="working set, pages")
-        legend(figure, above)
+            axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
+            axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
+        axes.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
+        legend(figure, axes)
     return figure
 
 
-def as_dict(result: Curves, sets: WorkingSetCurve) -> dict[str, Any]:
-    """JSON-ready: the curves at the sizes that were asked for, the one of LRU at all sizes, and working sets."""
-    lru = {"lru": steps_frame(result.curves[LRU]).to_dict("list")} if LRU in result.one_pass else {}
-    return result.as_dict() | {"all_sizes": lru, "working_sets": sets_frame(sets).to_dict("list")}
-
-
-def write_report(folder: Path, *, result: Curves, sets: WorkingSetCurve, origin: Mapping[str, Any]) -> None:
+def write_report(folder: Path, result: Curves, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and the picture (SVG)."""
     pd.DataFrame(result.rows()).to_csv(folder / "curves.csv", index=False)
-    sets_frame(sets).to_csv(folder / "working_sets.csv", index=False)
     sections = [
-        Section("Pictures", pictures={"curves": picture(result, sets)}),
+        Section("Pictures", pictures={"curves": picture(result)}),
         Section("Miss ratios", explanation(result), [curves_table(result)]),
-        Section("Locality", tables=[locality_table(result, sets)]),
+        Section("Reuse distances", tables=[reuse] if len(reuse := reuse_table(result)) else []),
     ]
     figures = [("references", f"{result.references:,}"), ("pages", f"{result.pages:,}")]
     Report(result.trace, title(result), figures, sections, origin).write(folder)

@@ -138,7 +138,6 @@ class NumberedTrace:
 
 
 def first_references(batches: Iterator[References], limit: int | None) -> Iterator[References]:
-    """The references up to a limit."""
     count = 0
     for batch in batches:
         rest = len(batch.pages) if limit is None else limit - count

@@ -9,7 +9,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import format_size, parse_size
-from flashsim.studies.caching.miss_curves import LEAST_PAGES
+from traces.summary.miss_curve import LEAST_PAGES
 
 #: A range is walked in so many steps, each larger by the same factor.
 STEPS = 10

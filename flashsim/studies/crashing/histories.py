@@ -65,7 +65,6 @@ class _Stream:
     kinds = ("transaction",)
 
     def batches(self) -> Iterator[Transactions]:
-        """One batch."""
         rows = [[page, 1, WRITES * writes] for transaction in self.transactions for page, writes in transaction]
         ends = np.cumsum([len(transaction) for transaction in self.transactions], dtype=np.int64)
         yield Transactions(np.array(rows, np.int64).reshape(-1, 3), ends, np.zeros(len(ends), np.int64))

@@ -34,7 +34,6 @@ class Shape(NamedTuple):
 
 
 def label(x: float, y: float, text: str) -> Shape:
-    """A text."""
     return Shape(x, y, 0, 0, TEXT, text)
 
 

@@ -22,7 +22,7 @@ _MOST_FILES, _MOST_ROWS = 20, 12
 def tables(summary: dict[str, Any]) -> list[Table]:
     """The tables of a summary by `traces.summary.information.describe`; none is empty."""
     every = [_operations(summary), _times(summary), outstanding(summary["outstanding"])]
-    every += [make(summary) for make in (_facts, _reuse, _windows, _by_length, _files)]
+    every += [make(summary) for make in (_facts, _reuse, _windows, _files)]
     return [table for table in every if len(table)]
 
 
@@ -94,23 +94,14 @@ def _reuse(summary: dict[str, Any]) -> Table:
     if not reuse or not reuse["distance"]:
         return Table([], [])
     rows: list[list[Entry]] = [
-        [format_size(size), f"{100 * share:.1f} %"] for size, share in zip(reuse["cache"], reuse["served"], strict=True)
+        [format_size(size), f"{100 * share:.1f} %" + (f" ± {100 * error:.1f}" if reuse["rate"] < 1 else "")]
+        for size, share, error in zip(reuse["cache"], reuse["served"], reuse["error"], strict=True)
     ]
     sample = "" if reuse["rate"] == 1 else f", from a sample of 1 in {round(1 / reuse['rate']):,} pages"
     distances = ", ".join(f"{_SHARES[key]} {format_size(reuse['distance'][key])}" for key in ("p50", "p90", "p99"))
     references = f"{reuse['references']:,} references, by requests that reach the drive, to pages of {format_size(reuse['page'])}"
     note = f"{references}{sample}; reuse distance: {distances}"
     return Table(["LRU cache of", "references served"], rows[-_MOST_ROWS:], note=note)
-
-
-def _by_length(summary: dict[str, Any]) -> Table:
-    windows = summary["over_time"].get("by_length")
-    if not windows or len(windows["length"]) < 2:
-        return Table([], [])
-    lengths = [format_duration(length) if summary["over_time"]["unit"] == "ns" else f"{length:,} requests" for length in windows["length"]]
-    sizes = ([format_size(size) for size in windows[name]] for name in ("mean", "most"))
-    rows: list[list[Entry]] = [list(row) for row in zip(lengths, *sizes, strict=True)]
-    return Table(["windows of", "distinct bytes, mean", "most"], rows)
 
 
 def _files(summary: dict[str, Any]) -> Table:
@@ -134,9 +125,8 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         frames["reuse"] = pd.DataFrame({"cache": reuse["cache"], "served": reuse["served"]})
         pictures |= {"reuse": served_share(frames["reuse"])} if len(frames["reuse"]) > 1 else {}
     if over_time:
-        frames |= {"over_time": windows_frame(over_time), "working_set_by_window": pd.DataFrame(over_time["by_length"])}
-        pictures["working_set"], lengths = working_set(frames["over_time"], over_time), frames["working_set_by_window"]
-        pictures |= {"working_set_by_window": working_set_by_window(lengths, over_time)} if len(lengths) > 1 else {}
+        frames["over_time"] = windows_frame(over_time)
+        pictures["working_set"] = working_set(frames["over_time"], over_time)
         pictures["offsets"] = offsets(over_time)
     for name, frame in frames.items():
         frame.to_csv(folder / f"{name}.csv", index=False)
@@ -181,16 +171,9 @@ def times_between(between: pd.DataFrame) -> Figure:
 
 
 def served_share(caches: pd.DataFrame) -> Figure:
-    """The share of references that a cache serves which replaces the least recently used page (columns `cache`, bytes, and `served`)."""
-    line = caches["cache"] / MIB, 100 * caches["served"]
+    """The share of references that a cache serves which replaces the least recently used page (columns of bytes, and `served`)."""
+    line = caches.iloc[:, 0] / MIB, 100 * caches["served"]
     return lines({"": line}, xscale=BINARY, ylim=(0, 103), xlabel="LRU cache, MiB", ylabel="references served, %")
-
-
-def working_set_by_window(lengths: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
-    """Distinct bytes in windows of each length (columns `length`, `mean`, `most`)."""
-    series = {name: (lengths["length"] / _unit(over_time), lengths[name] / MIB) for name in ("most", "mean")}
-    label = f"window, {'s' if over_time['unit'] == 'ns' else 'requests'}"
-    return lines(series, xscale=BINARY, ylim=(0, None), xlabel=label, ylabel="distinct, MiB")
 
 
 def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:

@@ -172,5 +172,4 @@ def load(device: Device, what: Survey, progress: Progress | None = None) -> None
 
 
 def column(batch: pa.RecordBatch, name: str) -> Integers:
-    """A column of a batch as an array, shape (n,)."""
     return batch.column(name).to_numpy(zero_copy_only=False)

@@ -88,7 +88,6 @@ class StoredTable:
         return [(self, cut[0][drive::drives]) for drive in range(drives)]
 
     def pages_on(self, drives: int) -> list[int]:
-        """Pages on each drive."""
         return [int((extents[:, 1] - extents[:, 0]).sum()) for _, extents in self.on_drives(drives)]
 
     def pages(self, begin: int, end: int) -> Bytes:

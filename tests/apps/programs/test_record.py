@@ -30,9 +30,9 @@ from tests.cases import with_each
 from tests.flashsim.studies.runs.test_interrupts import start
 from tests.processes import wait_until
 from tests.yardstick import seconds
-from traces.calls.perf import recording_of
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 from traces.format.base import read_trace
+from traces.format.perf_trace import recording_of
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 

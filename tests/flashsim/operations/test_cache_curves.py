@@ -7,12 +7,12 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
-from flashsim.studies.caching.curves import curves, working_sets
+from flashsim.studies.caching.curves import curves
 from flashsim.studies.caching.session import CacheStudy, execute
 from flashsim.studies.caching.sources import ArrayTrace, of_values
 from tests.cases import with_each
 
-ONE_PASS, OTHERS = ["lru", "opt", "mru"], ["fifo", "clock", "2q"]
+POLICIES = ["lru", "opt", "mru", "fifo", "clock", "2q"]
 SIZES = ["2%..90%", "100%", "37pages"]
 
 
@@ -25,9 +25,9 @@ def hot_and_cold(count: int, pages: int, seed: int) -> ArrayTrace:
 
 def test_exact_curves_are_what_is_simulated() -> None:
     source = hot_and_cold(12_000, 1500, 1)
-    asked = CacheStudy([*ONE_PASS, *OTHERS], SIZES, 4096, limit=10_000)
+    asked = CacheStudy(POLICIES, SIZES, 4096, limit=10_000)
     told, simulated = curves(source, asked), execute(source, asked)
-    assert list(told.one_pass) == ONE_PASS and told.rate == 1
+    assert list(told.curves) == POLICIES and told.rate == 1
     misses = {(run.policy, run.size.frames): run.counts.misses for run in simulated.runs}
     assert {(row["policy"], row["pages"]): row["misses"] for row in told.rows()} == misses
     assert (told.references, told.pages) == (simulated.references, simulated.pages)
@@ -37,7 +37,7 @@ def test_exact_curves_are_what_is_simulated() -> None:
 def test_a_tenth_of_the_pages_in_miniature() -> None:
     """Of 12,000 pages, 600 of them hot: nine of ten ratios are within the error that is told; in large pools it is below 2.5 points."""
     source = hot_and_cold(120_000, 12_000, 2)
-    asked = CacheStudy([*ONE_PASS, *OTHERS], ["5%..45%,50%,70%,90%"], 4096)
+    asked = CacheStudy(POLICIES, ["5%..45%,50%,70%,90%"], 4096)
     told, exact = curves(source, asked, 0.1, 0), execute(source, asked)
     assert told.rate == pytest.approx(0.1) and told.pages == pytest.approx(exact.pages, rel=0.02)
     ratios = {(run.policy, run.size.label): 1 - run.hit_ratio for run in exact.runs}
@@ -61,14 +61,6 @@ def test_percentiles_of_reuse_distances() -> None:
     told = curves(of_values(np.tile(np.arange(20), 5)), CacheStudy(["lru"], ["50%"], 4096)).as_dict()
     assert told["reuse"] == {"p50": 19, "p90": 19, "p99": 19}
     assert told["curves"][0]["miss_ratio"] == 1
-
-
-def test_working_sets_of_a_loop() -> None:
-    """In windows shorter than the loop every page is another one; longer ones hold the loop."""
-    told = working_sets(of_values(np.tile(np.arange(20), 500)), limit=8000)
-    assert told.windows[-1] == 8000
-    assert told.pages[:30] == pytest.approx(np.minimum(told.windows[:30], 20), abs=0.1)
-    assert told.miss_ratio[[18, 19]].tolist() == [1, 20 / 8000]
 
 
 @with_each(

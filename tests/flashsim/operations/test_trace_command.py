@@ -54,7 +54,7 @@ def test_info_draws(flashsim: Run, here: Path) -> None:
     assert flashsim("trace info a.txt --out-dir shown").exit_code == 0
     assert {path.name for path in (here / "shown").iterdir()} == {
         *("report.html", "sizes.csv", "between.csv", "over_time.csv", "working_set.svg", "offsets.svg"),
-        *("reuse.csv", "reuse.svg", "working_set_by_window.csv", "working_set_by_window.svg"),
+        *("reuse.csv", "reuse.svg"),
     }
     windows = pd.read_csv(here / "shown" / "over_time.csv")
     assert windows["requests"].sum() == 10 and windows["footprint"].iloc[-1] == 4 * 4096

@@ -22,10 +22,10 @@ from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.presentation.tables import as_text
-from flashsim.studies.smart import choice
-from flashsim.studies.smart.choice import choose
+from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import DRIVE, Placement, estimates
 from flashsim.studies.smart.plans import Plan, run
+from flashsim.studies.smart.session import choose
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
@@ -423,7 +423,7 @@ def test_a_program_of_ones_own_that_fails_is_named(step: str, message: str, tmp_
 def test_what_memory_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Maps of four drives of 400 GB, for a table of four extents; and a build side that OPEN cannot send, which runs on the host."""
     numbers = {"t": {"a": np.arange(300_000)}, "u": {"b": np.arange(200_000)}}
-    monkeypatch.setattr(choice, "free_memory", lambda: 500 * MIB)
+    monkeypatch.setattr(session, "free_memory", lambda: 500 * MIB)
     with pytest.raises(FlashsimError, match="^drives: 4 simulated drives take .* of memory, and 500 MiB are free$"):
         fs.smart("SELECT a FROM t", table=numbers, device=SMART, where="drive", drives=10)
     numbers["t"]["a"] = numbers["t"]["a"][:30_000]

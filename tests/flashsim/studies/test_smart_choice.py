@@ -17,10 +17,10 @@ from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.storage.source.base import TableRecords
 from flashsim.studies.presentation.terminal import Explanation
-from flashsim.studies.smart import choice
-from flashsim.studies.smart.choice import FORMULA, REQUEST, SIMULATION, Choice, choose
+from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Placement, estimates
 from flashsim.studies.smart.plans import Plan, run
+from flashsim.studies.smart.session import FORMULA, REQUEST, SIMULATION, Choice, choose
 from flashsim.studies.smart.sql import plan_of
 from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, drive_seconds, host_seconds
@@ -142,7 +142,7 @@ def test_one_placement_runs_where_another_cannot_be_as_fast(monkeypatch: pytest.
     for where in (HOST, DRIVE):
         asked = placed(close, table, used, where)
         assert (asked.by, asked.trial.placement.where, len(asked.simulated), asked.reason()) == (REQUEST, where, 1, None)
-    monkeypatch.setattr(choice, "MOST_EXTENTS", 1)
+    monkeypatch.setattr(session, "MOST_EXTENTS", 1)
     large = placed(close, table, used)
     assert (large.by, [*large.simulated]) == (FORMULA, [large.estimates.best(AUTO)])
     assert "so the formula decides" in str(large.reason())
@@ -150,7 +150,7 @@ def test_one_placement_runs_where_another_cannot_be_as_fast(monkeypatch: pytest.
 
 @pytest.mark.deep
 def test_a_drive_that_cannot_be_simulated_leaves_the_query_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "free_memory", lambda: 1000)
+    monkeypatch.setattr(session, "free_memory", lambda: 1000)
     chosen = placed("SELECT a, count(*) FROM t WHERE a < 100 GROUP BY a", numbers(100_000), machine("csd-arm-4tb", cores=1))
     problems = [each.problem for each in chosen.estimates.placements if each.where == DRIVE]
     assert chosen.trial.placement.where == HOST and any("simulated drives take" in each for each in problems)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,15 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.apps.programs.advice.session import Advice
-from flashsim.core.units import MIB, MICROSECONDS, MILLISECONDS, format_duration, format_size
-from flashsim.studies.caching.miss_curves import LruCurve, MissCurve
-from flashsim.studies.presentation.plots import MARKED, STEPS, legend, lines, panels, stroke
+from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
+from flashsim.studies.caching.miss_curves import MissCurve
+from flashsim.studies.presentation.plots import MARKED, legend, lines, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, same
-from traces.file.page_trace import PageTrace
+from flashsim.studies.presentation.trace_report import served_share
+from traces.file.page_trace import PAGE_SIZE
+from traces.summary.miss_curve import MissCurve
 
 EXPLAINED = (
     "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds and the drive "
@@ -33,39 +34,19 @@ _MOST_LINES = 12
 _WORTH = 0.9
 
 
-@dataclass(frozen=True)
-class MemoryCurve:
-    """Hits of an LRU cache in front of the device, by size."""
+def memory_frame(curve: MissCurve) -> pd.DataFrame:
+    """A row a size, which doubles from row to row: bytes of memory, and the share of references that it serves."""
+    return pd.DataFrame({"memory": curve.doubling() * PAGE_SIZE, "served": 1 - curve.ratio(curve.doubling())})
 
-    curve: MissCurve
-    #: Bytes of a page.
-    page_size: int
-    #: What refers to the pages.
-    source: str
 
-    @classmethod
-    def of(cls, trace: PageTrace, source: str) -> MemoryCurve:
-        """The curve of all references of a trace, in one pass; they are those of a `source`."""
-        curve = LruCurve()
-        for batch in trace.batches():
-            curve.add(batch.pages)
-        return cls(curve.curve(), trace.page_size, source)
-
-    def frame(self) -> pd.DataFrame:
-        """A row a size, which doubles from row to row: bytes of memory, and the share of references that it serves."""
-        last = max(1, int(self.curve.sizes[-1]) if len(self.curve.sizes) else 1)
-        sizes = np.unique(np.append(2 ** np.arange(0, math.ceil(math.log2(last)) + 1), last))
-        return pd.DataFrame({"memory": sizes * self.page_size, "served": 1 - self.curve.ratio(sizes)})
-
-    def sentence(self) -> str:
-        """Memory that is worth its price."""
-        frames = self.curve.quantile(_WORTH)
-        if not frames:
-            return f"No page is referenced twice by {self.source}: more memory saves nothing."
-        served, most = (1 - float(self.curve.ratio([size])[0]) for size in (frames, int(self.curve.sizes[-1])))
-        size = format_size(frames * self.page_size)
-        references = f"what {self.source} refer to on pages of {format_size(self.page_size)}"
-        return f"{size} of memory in front of the drive would serve {served:.0%} of {references}, and any amount {most:.0%} (LRU)."
+def memory_sentence(curve: MissCurve) -> str:
+    """Memory that is worth its price."""
+    if not (frames := curve.quantile(_WORTH)):
+        return "No page is referenced twice by the trace's requests: more memory saves nothing."
+    served, most = (1 - float(each) for each in curve.ratio([frames, curve.sizes[-1]]))
+    memory = f"{format_size(frames * PAGE_SIZE)} of memory in front of the drive would serve {served:.0%}"
+    references = f"what the trace's requests refer to on pages of {format_size(PAGE_SIZE)}"
+    return f"{memory} of {references}, and any amount {most:.0%} (LRU)."
 
 
 def advice_table(advice: Advice) -> Table:
@@ -112,26 +93,17 @@ def wear_over_years(advice: Advice) -> Figure | None:
     return lines(series, names=3, line={"marker": ""}, xlabel="years at the recorded load", ylabel="rated erases used, %", ylim=(0, 102))
 
 
-def hits_over_memory(memory: MemoryCurve) -> Figure:
-    """The share of references that an LRU cache serves over its size."""
-    frame = memory.frame()
-    series = {"": (frame["memory"] / MIB, 100 * frame["served"])}
-    figure = lines(series, line=STEPS, xscale="log", xlabel="memory, MiB", ylabel="references served, %", ylim=(0, 102))
-    for each in figure.legends:
-        each.remove()
-    return figure
-
-
-def write_report(folder: Path, advice: Advice, memory: MemoryCurve, origin: Mapping[str, Any]) -> None:
+def write_report(folder: Path, advice: Advice, memory: MissCurve, origin: Mapping[str, Any]) -> None:
     """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
     loads_frame(advice).to_csv(folder / "loads.csv", index=False)
-    memory.frame().to_csv(folder / "memory.csv", index=False)
+    hits = memory_frame(memory)
+    hits.to_csv(folder / "memory.csv", index=False)
     wear = wear_over_years(advice)
     sections = [
         Section("Drives", EXPLAINED, [advice_table(advice)]),
         Section("Latency over load", f"Bound: {advice.study.bound}.", pictures={"latency_over_load": latency_over_load(advice)}),
         Section("Wear over years", "", pictures={"wear_over_years": wear} if wear else {}),
-        Section("Hits over memory", memory.sentence(), pictures={"hits_over_memory": hits_over_memory(memory)}),
+        Section("Hits over memory", memory_sentence(memory), pictures={"hits_over_memory": served_share(hits)}),
     ]
     best = advice.drives[0]
     figures = [("requests", f"{advice.what.requests:,}"), ("drives", f"{len(advice.drives)}"), ("bound", str(advice.study.bound))]

@@ -43,7 +43,6 @@ class Bound:
 
     @classmethod
     def parse(cls, text: Any, parameter: str) -> Bound:
-        """The bound that a text says."""
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise InvalidParameterError(parameter, repr(text), "a latency and its bound are needed, such as p99=2ms")

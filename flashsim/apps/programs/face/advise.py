@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Unpack
@@ -17,20 +16,18 @@ from flashsim.apps.programs.advice.session import ALL, AdviceStudy, Bound, Drive
 from flashsim.apps.programs.advice.session import advise as study_of
 from flashsim.core.activity import activity
 from flashsim.operations import fields
-from flashsim.operations.face._traces import is_recording, lasting, part_of, trace_file
+from flashsim.operations.face._traces import lasting, part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, Outcome
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.replaying import preconditioning as states
-from flashsim.studies.replaying.survey import survey
+from flashsim.studies.replaying.survey import first_requests, survey
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Settings
-from traces.file.page_trace import page_trace
-
-#: Recordings with every call as a request.
-_PLAIN = "calls:memory=0B,journal=no"
+from traces.file.excerpt import requests_of
+from traces.summary.miss_curve import MissCurve, curve_of
 
 
 class AdviseOutcome(Outcome):
@@ -38,7 +35,7 @@ class AdviseOutcome(Outcome):
 
     FILES = (PICTURE, REPORT)
 
-    def __init__(self, advice: Any, memory: report.MemoryCurve) -> None:
+    def __init__(self, advice: Any, memory: MissCurve) -> None:
         super().__init__(advice)
         self.memory = memory
 
@@ -48,7 +45,7 @@ class AdviseOutcome(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return self.result.as_dict() | {"memory": self.memory.frame().to_dict("list")}
+        return self.result.as_dict() | {"memory": self.hits().to_dict("list")}
 
     def loads(self) -> pd.DataFrame:
         """A row a drive and load that was tried: latencies (ns) and the run's time (ns)."""
@@ -56,7 +53,7 @@ class AdviseOutcome(Outcome):
 
     def hits(self) -> pd.DataFrame:
         """A row a size of memory in front of the drive (bytes): the share of references to pages that it serves."""
-        return self.memory.frame()
+        return report.memory_frame(self.memory)
 
     def verdict(self) -> str:
         """Sentence that says what decides."""
@@ -66,7 +63,7 @@ class AdviseOutcome(Outcome):
     def printout(self) -> Iterator[Part]:
         """The verdict, the drives, and what memory would save."""
         yield from (self.title, "", Explanation(self.verdict()), "", report.advice_table(self.result), "")
-        yield Explanation(f"{self.memory.sentence()} {report.EXPLAINED}")
+        yield Explanation(f"{report.memory_sentence(self.memory)} {report.EXPLAINED}")
 
     def _draw(self) -> Figure:
         return report.latency_over_load(self.result)
@@ -113,10 +110,8 @@ def advise(
     with trace_file(part_of(trace, part)) as source:
         name = source.name
         with activity("reading"):
-            recorded = is_recording(source)
-            references = page_trace(replace(source, format=_PLAIN) if recorded else source)
-            memory = report.MemoryCurve.of(references, "the program's calls" if recorded else "the trace's requests")
             file = lasting(source, isinstance(trace, str | PathLike))
+            memory = curve_of(first_requests(requests_of(file), limit))
     path = str(file.path)
     study = AdviceStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), devices, bound)
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, fresh=fresh)

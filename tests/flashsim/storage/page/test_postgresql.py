@@ -24,7 +24,7 @@ from flashsim.storage.source import open_source
 from flashsim.storage.source.base import TableRecords
 from flashsim.storage.texts import without_unions
 from flashsim.studies.runs.exporting import lay_out_rows
-from flashsim.testing.tables import relation_of, tables
+from flashsim.testing.strategies import relation_of, tables
 from tests.cases import with_each
 from tests.tiers import examples
 

@@ -17,7 +17,7 @@ from flashsim.storage.page import PAGE_FORMATS, _sqlite_database
 from flashsim.storage.page.sqlite import leaf_offset, leaf_pages
 from flashsim.storage.rows import keyed
 from flashsim.storage.source import load_pair, open_source
-from flashsim.testing.tables import relation_of, tables
+from flashsim.testing.strategies import relation_of, tables
 from tests.cases import with_each
 
 

@@ -35,7 +35,7 @@ from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TextRecords
 from flashsim.storage.texts import readable
 from flashsim.testing.contracts.format import PACKERS
-from flashsim.testing.tables import tables
+from flashsim.testing.strategies import tables
 from tests.cases import with_each
 from tests.tiers import examples
 

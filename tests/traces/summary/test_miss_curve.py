@@ -17,9 +17,9 @@ from flashsim.core.kernel import compiled
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.storage.pool.simulation import Simulation
-from flashsim.studies.caching.miss_curves import LruCurve, MissCurve
 from tests.benchmarks.yardstick import loop_slowness
 from tests.tiers import examples
+from traces.summary.miss_curve import LruCurve, MissCurve
 from traces.summary.reuse import sampled_rows
 
 
