@@ -48,21 +48,21 @@ class Commands(TyperGroup):
         entry = self.commands.get(cmd_name)
         if entry and entry.help is None:
             place = self.places[cmd_name]
-            entry.help = with_examples(cleandoc(GROUPS[cmd_name]) if isinstance(place, dict) else _summary(place))
+            entry.help = with_examples(_summary(place) if isinstance(place, str) else cleandoc(GROUPS[cmd_name]))
         return entry
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that arguments begin with, imported."""
         place = self.places.get(args[0])
-        if isinstance(place, dict):
-            self.commands[args[0]] = Commands(
-                name=args[0], help=cleandoc(GROUPS[args[0]]), places=place, rich_markup_mode=None, no_args_is_help=False
-            )
-        elif place:
+        if isinstance(place, str):
             module, _, name = place.partition(":")
             resolved = typer.main.get_command(command(getattr(import_module(module), name), args[0]))
             resolved.name = args[0]
             self.commands[args[0]] = resolved
+        elif place:
+            self.commands[args[0]] = Commands(
+                name=args[0], help=cleandoc(GROUPS[args[0]]), places=place, rich_markup_mode=None, no_args_is_help=False
+            )
         return super().resolve_command(ctx, args)
 
 

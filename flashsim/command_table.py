@@ -3,13 +3,14 @@
 Each of these packages tells in `COMMANDS` which of its modules declares a command, and in `GROUPS` what its groups are for.
 """
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 _OPERATIONS, _APPS = "flashsim.operations", "flashsim.apps"
 #: A command's ``module:operation``, or those of the commands of a group.
-Places = dict[str, str | dict[str, str]]
+Places = Mapping[str, str | Mapping[str, str]]
 
 
 def _declared() -> tuple[Places, dict[str, str]]:
@@ -35,5 +36,5 @@ def functions() -> dict[str, str]:
     return {"_".join(words).replace("-", "_"): place for words, place in places.items()}
 
 
-def _members(place: str | dict[str, str]) -> list[tuple[tuple[str, ...], str]]:
+def _members(place: str | Mapping[str, str]) -> list[tuple[tuple[str, ...], str]]:
     return [((), place)] if isinstance(place, str) else [((name,), each) for name, each in place.items()]

@@ -255,5 +255,5 @@ def values(kind: str) -> list[str]:
             return list(import_module("traces.format.base").writable())
         case "references":
             return [*import_module("traces.references.base").GENERATORS.names(), "join"]
-        case "graphs":
+        case _:  # graphs
             return list(import_module("algorithms.page_access.instances").FAMILIES)

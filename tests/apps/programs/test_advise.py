@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from flashsim.studies.caching.miss_curves import LruCurve
 
 import flashsim as fs
 from flashsim.apps.programs import recorder

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from flashsim.apps.programs.advice.session import Advice
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
-from flashsim.studies.caching.miss_curves import MissCurve
 from flashsim.studies.presentation.plots import MARKED, legend, lines, panels, stroke
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section

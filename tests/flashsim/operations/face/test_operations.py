@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import flashsim as fs
 from flashsim.command_line import app
+from flashsim.command_table import COMMANDS
 from flashsim.core.errors import FlashsimError
 from flashsim.operations.command import command
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Size
@@ -21,21 +23,10 @@ from flashsim.operations.outcome import Listing
 from tests.cases import with_each
 from tests.commands import Run
 
-#: Operations, and the words of their commands.
-OPERATIONS = {
-    "join": "join",
-    "fetch": "fetch",
-    "export": "export",
-    "reproduce": "reproduce",
-    "bench": "device bench",
-    "calibrate": "device calibrate",
-    "trace": "trace info",
-    "replay": "trace replay",
-    "cache": "cache simulate",
-    "pool": "pool run",
-    "compare": "validate joins",
-    "validate": "validate ssd",
-}
+#: The words of each command.
+PATHS = [f"{group} {name}".strip() for group, place in COMMANDS.items() for name in ([""] if isinstance(place, str) else place)]
+#: Commands by their names in Python.
+OPERATIONS = {re.sub("[ -]", "_", path): path for path in PATHS}
 
 
 def found(words: str) -> Any:
@@ -48,7 +39,7 @@ def found(words: str) -> Any:
 
 @with_each("name", OPERATIONS)
 def test_the_command_takes_what_the_function_takes(name: str) -> None:
-    function = getattr(import_module(f"flashsim.operations.face.{name}"), name)
+    function = getattr(fs, name)
     declared = fields(function.__wrapped__)
     parameters = {each.name for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_KEYWORD}
     assert set(declared) == parameters, "a parameter without a field"
