@@ -194,8 +194,6 @@ class Field:
     writes: bool = False
     #: Belongs to the provenance, since it changes the result.
     provenance: bool = True
-    #: Name of the parameter that the operation passes it on as (`flashsim.operations.operation.switches`).
-    switch: str = ""
     #: A function from all values of the command to this one, which then has no option.
     constant: Callable[[Mapping[str, Any]], Any] | None = None
     #: Has no default in the command.

@@ -41,7 +41,6 @@ _BEFORE = {"crash": "a pool's database is crashed by fs.pool_crash"}
 _OFTEN = 0.5
 
 _origin: ContextVar[dict[str, Any]] = ContextVar("origin")
-_switches: ContextVar[dict[str, Any]] = ContextVar("switches")
 
 
 def operation(function: Callable[P, R]) -> Callable[P, R]:
@@ -189,23 +188,15 @@ def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
             (recorded[name],) = recorded[name]
     recorded = {name: describe(value) for name, value in recorded.items()}
     token = _origin.set(provenance({name: value for name, value in recorded.items() if name != "seed"}, recorded.get("seed")))
-    handed_on = {declared[name].switch: value for name, value in arguments.items() if name in declared and declared[name].switch}
-    other = _switches.set({name: value for name, value in handed_on.items() if value is not None})
     try:
         return function(**arguments, **more)
     finally:
         _origin.reset(token)
-        _switches.reset(other)
 
 
 def origin() -> dict[str, Any]:
     """The provenance of the operation that is under way."""
     return _origin.get()
-
-
-def switches() -> dict[str, Any]:
-    """The arguments of the operation that is under way which it hands on, by the parameters that they are there, without what is None."""
-    return _switches.get()
 
 
 def describe(value: Any) -> Any:

@@ -17,7 +17,7 @@ from flashsim.core.processes import cores
 from flashsim.operations import fields
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
-from flashsim.operations.operation import operation, switches
+from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
 from flashsim.studies.designs import report, session
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -131,28 +131,24 @@ def pool(
     log_bytes: Annotated[Any, Size("Log of each reference that writes.", parse=partial(fields.size, least=0), needs="log")] = "200B",
     policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
     dirty_limit: Annotated[
-        str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent, switch="dirty_limit")
+        str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent)
     ] = "50%",
     filling: Annotated[
         str | float,
-        Field(
-            "Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", session.parse_percent, switch="fill"
-        ),
+        Field("Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", session.parse_percent),
     ] = "95%",
-    throttle: Annotated[
-        int, Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0), switch="throttle")
-    ] = 100,
-    group: Annotated[int, Count("Alpha: pages that a write of the cleaner holds at most.", switch="group")] = 32,
-    partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.", switch="partitions")] = 16,
-    expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.", switch="expansion")] = 8,
+    throttle: Annotated[int, Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0))] = 100,
+    group: Annotated[int, Count("Alpha: pages that a write of the cleaner holds at most.")] = 32,
+    partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.")] = 16,
+    expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.")] = 8,
     expansion_until: Annotated[
-        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", session.is_until_ssd, switch="expands_for_ssd")
+        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", session.is_until_ssd)
     ] = "memory",
-    read_ahead: Annotated[int, Count("Pages that a scan reads at once.", switch="read_ahead")] = 32,
-    checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.", switch="checkpoint")] = None,
+    read_ahead: Annotated[int, Count("Pages that a scan reads at once.")] = 32,
+    checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.")] = None,
     fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.", needs="checkpoint")] = False,
-    clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
-    think: Annotated[Any, Duration("Between two transactions of a client.", switch="think")] = "0s",
+    clients: Annotated[int, Count("They run transactions, one after another each.")] = 64,
+    think: Annotated[Any, Duration("Between two transactions of a client.")] = "0s",
     page_size: fields.PoolPages = "8KiB",
     without: Annotated[Any, Names(_WITHOUT, "PART")] = None,
     scale: Annotated[float, Scale("Multiplies the workload, memory, the SSD and times; above 0, up to 1.")] = 1.0,
@@ -184,6 +180,11 @@ def pool(
     """
     device_of = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
     states = {purpose: (one.precondition, one.seed) for purpose, one in device_of.items() if isinstance(one, Drive) and one.is_flash}
+    options = {
+        "dirty_limit": dirty_limit, "fill": filling, "throttle": throttle, "group": group, "partitions": partitions, "expansion": expansion,
+        "expands_for_ssd": expansion_until, "read_ahead": read_ahead, "checkpoint": checkpoint, "clients": clients, "think": think,
+        "sharp": not fuzzy, "log_bytes": None if log is None else log_bytes,
+    }  # fmt: skip
     study = session.PoolStudy(
         workload=workload,
         designs=session.design_names(design),
@@ -198,7 +199,7 @@ def pool(
         scale=scale,
         without=session.part_names(without or []),
         last=int(last) / 100,
-        switches=switches() | {"sharp": not fuzzy} | ({} if log is None else {"log_bytes": log_bytes}),
+        options={name: value for name, value in options.items() if value is not None},
     )
     start = perf_counter()
     with activity("designs") as progress:

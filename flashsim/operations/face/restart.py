@@ -17,7 +17,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB, format_duration
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
-from flashsim.operations.operation import operation, switches
+from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome, OutputFile
 from flashsim.pools.restart import CRASH, ENDS, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
@@ -115,13 +115,11 @@ def restart(
     ssd_device: Annotated[str, Field("The SSD, as in `pool run`.", "DEVICE", fields.text)] = "rates:further=50700",
     log: Annotated[str, Field("The log's device.", "DEVICE", fields.text)] = "rates:read=10458,write=165,further=10458",
     policy: Annotated[str, Name("Which page leaves memory: {policies}.", "POLICY", completes=("policies",))] = "lru-k",
-    dirty_limit: Annotated[
-        str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent, switch="dirty_limit")
-    ] = "20%",
-    checkpoint: Annotated[Any, Duration("Between two checkpoints, which are fuzzy.", switch="checkpoint")] = "1min",
+    dirty_limit: Annotated[str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent)] = "20%",
+    checkpoint: Annotated[Any, Duration("Between two checkpoints, which are fuzzy.")] = "1min",
     flush_writes: Annotated[int, Count("Writes of the SSD that MMR's flush of an entry takes, one after the other.")] = 1,
     pause: Annotated[Any, Duration("Between two chunks of the frame table that LVR and LRR write.")] = "500ms",
-    clients: Annotated[int, Count("They run transactions, one after another each.", switch="clients")] = 64,
+    clients: Annotated[int, Count("They run transactions, one after another each.")] = 64,
     page_size: fields.PoolPages = "8KiB",
     scale: Annotated[float, Scale(_SCALE)] = 1.0,
     seed: fields.Seed = 0,
@@ -152,7 +150,8 @@ def restart(
     runs: dict[tuple[str, str], PeakToPeak] = {}
     parts = list(product(design_names(design), (name for each in restart for name in each.split(","))))
     devices, interval = {"disk": disk, "ssd": ssd_device, "log": log}, max(1, time // _INTERVALS)
-    options, hardening = switches() | {"sharp": 0}, {"flush_writes": flush_writes, "pause": pause}
+    options = {"dirty_limit": dirty_limit, "checkpoint": checkpoint or 0, "clients": clients, "sharp": 0}
+    hardening = {"flush_writes": flush_writes, "pause": pause}
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
             progress(number, len(parts), f"{extension} with {name}")

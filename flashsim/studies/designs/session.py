@@ -78,7 +78,7 @@ class PoolStudy:
     #: The share of the time, at its end, over which rates are means.
     last: float = 0.2
     #: More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
-    switches: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1:
@@ -106,7 +106,7 @@ class PoolStudy:
 
     def setup(self, design: str, part: str | None = None) -> PoolSetup:
         """The system of a design, without a part of the SSD manager if one is named."""
-        options = {**self.switches, **(dict([PARTS[part]]) if part else {})}
+        options = {**self.options, **(dict([PARTS[part]]) if part else {})}
         interval = self.time // INTERVALS
         return PoolSetup(
             self.workload, design, self.memory, self.ssd, interval * INTERVALS, interval, self.devices, self.policy, self.page_size,
@@ -114,9 +114,9 @@ class PoolStudy:
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        parameters = {name: value for name, value in vars(self).items() if name != "switches"}
+        parameters = {name: value for name, value in vars(self).items() if name != "options"}
         lists = {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
-        return parameters | {"checkpoint": 0, **self.switches} | lists
+        return parameters | {"checkpoint": 0, **self.options} | lists
 
     def variants(self) -> Iterator[tuple[str, str | None]]:
         for design in dict.fromkeys(self.designs):

@@ -29,7 +29,7 @@ def done() -> DesignRuns:
             time=SECONDS // 2,
             page_size=512,
             without=["throttle", "expansion"],
-            switches=switches,
+            options=switches,
         )
     )
 
@@ -111,7 +111,7 @@ def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
     runs = {}
     for seconds in (1, 60):
         asked = PoolStudy(
-            workload="tpc-h:scale=0.01", designs=["none"], memory=MB, ssd=0, time=seconds * SECONDS, switches=switches, without=[]
+            workload="tpc-h:scale=0.01", designs=["none"], memory=MB, ssd=0, time=seconds * SECONDS, options=switches, without=[]
         )
         runs[seconds] = execute(asked)
     (row,) = runs[60].rows()

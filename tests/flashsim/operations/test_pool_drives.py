@@ -74,7 +74,7 @@ def asked(state: str, design: str = "dw", ssd: str = f"{FLASH}/1000") -> PoolStu
         time=SECONDS,
         devices={"disk": "rates:read=30000,write=30000,servers=64", "ssd": ssd},
         states={"ssd": (state, 1)},
-        switches=switches,
+        options=switches,
     )
 
 

@@ -32,7 +32,7 @@ def small(**changes: Any) -> PoolStudy:
     """Two designs for a short while, or something else."""
     usual: dict[str, Any] = {"workload": "zipf:pages=400,write-share=0.5,each=4", "designs": ["none", "lc"], "memory": 40 * 512}
     switches = {"clients": 3, "read_ahead": 1, "expansion": 2}
-    return PoolStudy(**usual | {"ssd": 200 * 512, "time": SECONDS // 4, "page_size": 512, "switches": switches} | changes)
+    return PoolStudy(**usual | {"ssd": 200 * 512, "time": SECONDS // 4, "page_size": 512, "options": switches} | changes)
 
 
 def rows(done: DesignRuns) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_sizes_and_times_are_scaled_alike(own_results: Path) -> None:
     """And told in full; rates hardly change."""
     switches = {"clients": 4, "read_ahead": 1, "expansion": 1, "checkpoint": 2 * SECONDS}
     whole = small(
-        workload="uniform:pages=8000,write-share=0.2,each=4", memory=800 * 512, ssd=3000 * 512, time=20 * SECONDS, switches=switches
+        workload="uniform:pages=8000,write-share=0.2,each=4", memory=800 * 512, ssd=3000 * 512, time=20 * SECONDS, options=switches
     )
     runs = [execute(replace(whole, scale=scale)) for scale in (1.0, 0.25)]
     full, part = (each.runs[1].system for each in runs)
@@ -128,7 +128,7 @@ def test_every_workload_runs_with_every_design(workload: str, recorded: str, own
         memory=2 * MIB,
         ssd=4 * MIB,
         time=SECONDS // 5,
-        switches={"clients": 4, "partitions": 4},
+        options={"clients": 4, "partitions": 4},
     )
     done = execute(asked)
     assert len(done.runs) == 10

@@ -34,7 +34,7 @@ def asked(**others: Any) -> PoolStudy:
         "ssd": 8 * MB,
         "time": 2 * SECONDS,
         "devices": {"disk": "rates", "ssd": "rates", "log": "rates:read=5000,write=5000"},
-        "switches": switches,
+        "options": switches,
     }
     return PoolStudy(**(whole | others))
 
