@@ -150,7 +150,7 @@ def restart(
     runs: dict[tuple[str, str], PeakToPeak] = {}
     parts = list(product(design_names(design), (name for each in restart for name in each.split(","))))
     devices, interval = {"disk": disk, "ssd": ssd_device, "log": log}, max(1, time // _INTERVALS)
-    options = {"dirty_limit": dirty_limit, "checkpoint": checkpoint or 0, "clients": clients, "sharp": 0}
+    options: dict[str, Any] = {"dirty_limit": dirty_limit, "checkpoint": checkpoint or 0, "clients": clients, "sharp": 0}
     hardening = {"flush_writes": flush_writes, "pause": pause}
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
