@@ -165,10 +165,9 @@ def test_a_join_loads_no_library_that_it_has_no_use_for(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def commands_of_pages() -> list[str]:
-    """Every command of the README and the pages whose commands all run, in order."""
-    readme = Path(progress.__file__).parents[3] / "README.md"
-    blocks = [block for page in [readme, *PAGES] for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)]
+def commands_of(page: str) -> list[str]:
+    """Every command of a page."""
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     lines = [line.strip() for block in blocks for part in re.sub(r"\\\n\s*", "", block).splitlines() for line in part.split("&&")]
     return list(dict.fromkeys(line.removeprefix(".venv/bin/") for line in lines if line.removeprefix(".venv/bin/").startswith("flashsim ")))
 
@@ -177,10 +176,17 @@ def commands_of_pages() -> list[str]:
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 def test_no_command_of_the_pages_is_silent_with_an_empty_cache(tmp_path: Path) -> None:
+    """Of the README and the pages whose commands all run, in order, each page in a folder of its own."""
     silent = {}
-    for number, line in enumerate(commands_of_pages()):
-        seen = watch(shlex.split(line)[1:], tmp_path, FLASHSIM_CACHE=str(tmp_path / f"cache-{number}"))
-        assert seen.code == 0, f"{line}\n{seen.output}"
-        if seen.silence > SILENCE * slowness():
-            silent[line] = seen.silence
+    for page in (Path(progress.__file__).parents[3] / "README.md", *PAGES):
+        text, folder = page.read_text(encoding="utf-8"), tmp_path / page.stem
+        folder.mkdir()
+        for name, block in re.findall(r"```python\n(?=# (\w+\.py)\n)(.*?)```", text, re.DOTALL):
+            (folder / name).write_text(block, encoding="utf-8")
+        for number, line in enumerate(commands_of(text)):
+            seen = watch(shlex.split(line, comments=True)[1:], folder, FLASHSIM_CACHE=str(folder / f"cache-{number}"))
+            told = re.search(r"# exit code (\d)$", line)
+            assert seen.code == int(told[1] if told else 0), f"{line}\n{seen.output}"
+            if seen.silence > SILENCE * slowness():
+                silent[line] = seen.silence
     assert not silent
