@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import flashsim as fs
 from flashsim.core.kernel import compiled
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
+from flashsim.pools import PoolOptions
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
 from flashsim.studies.designs import report
 from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
@@ -19,7 +19,7 @@ from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 
 @pytest.fixture(scope="module")
 def done() -> DesignRuns:
-    switches: dict[str, Any] = {"clients": 3, "read_ahead": 1, "expansion": 2, "dirty_limit": 20}
+    switches = PoolOptions(clients=3, read_ahead=1, expansion=2, dirty_limit=20)
     return execute(
         PoolStudy(
             workload="zipf:pages=400,write-share=0.5,each=4",
@@ -107,7 +107,7 @@ def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Des
 
 
 def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
-    switches = {"clients": 3, "read_ahead": 8, "think": 1000}
+    switches = PoolOptions(clients=3, read_ahead=8, think=1000)
     runs = {}
     for seconds in (1, 60):
         asked = PoolStudy(
