@@ -80,7 +80,7 @@ def test_requests_of_simulated_drives() -> None:
 
 @pytest.mark.deep
 def test_ten_hours_at_a_hundredth() -> None:
-    costs(0.0005, 16)  # compiles
+    costs((0.0005, 16))  # compiles
     setup = PoolSetup(WORKLOAD, "lc", options=PoolOptions(partitions=16), scale=0.01)
     seconds, count = references(setup.build(), setup.time * setup.scale)
     print(f"{seconds:.1f} s, {count / seconds / 1e6:.1f} M references/s")
