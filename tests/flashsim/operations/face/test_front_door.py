@@ -50,6 +50,8 @@ def test_every_command_is_a_name() -> None:
 def test_a_name_that_changed_its_meaning_says_what_has_it_now() -> None:
     with pytest.raises(InvalidParameterError, match=r"^restart: not an argument, but fs\.crash takes command, .*fs\.pool_crash"):
         fs.crash(restart="lvr", exhaustive=True)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="'lab': it is fs.tiny_drive now"):
+        fs.lab  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_no_name_is_a_room() -> None:

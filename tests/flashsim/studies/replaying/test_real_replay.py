@@ -257,7 +257,7 @@ def test_without_permission_nothing_happens() -> None:
         command = [sys.executable, "-c", AS_A_STRANGER, lines]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-        told = [[2, f"flashsim: device: cannot open {name}: Permission denied\n"] for name in ("secret", "public", "made")]
+        told = [[2, f"flashsim: --on: cannot open {name}: Permission denied\n"] for name in ("secret", "public", "made")]
         assert json.loads(done.stdout) == told
         assert (folder / "public").read_bytes() == (folder / "secret").read_bytes() == bytes(SIZE)
         assert len(list(folder.iterdir())) == 4
