@@ -97,7 +97,7 @@ def _us(seconds: float) -> float:
 
 def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, Any]:
     """Run a system with a log to its end, recover, and run it on for so many intervals; JSON-ready, see `PeakToPeak`."""
-    whole = PoolSetup(**setup)
+    whole = PoolSetup.of(setup)
     run = whole.build()
     if (logging := whole.logging(run.system.ssd)) is None:
         raise InvalidParameterError("restart", "none", "a log of records needs a restart design")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -28,6 +28,7 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.logging_design import Logging
+from flashsim.execution.pooled.options import PoolOptions
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.execution.pooled.tables import ENDED
@@ -61,7 +62,7 @@ class PoolSetup:
     page_size
         Bytes.
     options
-        More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
+        All that may be chosen besides.
     scale
         Multiplies pages, memory, the SSD, and all times but those of devices and clients.
     seed
@@ -81,14 +82,23 @@ class PoolSetup:
     devices: Mapping[str, str] = field(default_factory=lambda: {"disk": RATES, "ssd": RATES})
     policy: str = "lru-k"
     page_size: int = 8 * KIB
-    options: Mapping[str, int] = field(default_factory=dict)
+    options: PoolOptions = field(default_factory=PoolOptions)
     scale: float = 1.0
     seed: int = 0
     restart: str = ""
     hardening: Mapping[str, int] = field(default_factory=dict)
 
-    def with_options(self, **options: int) -> PoolSetup:
-        return replace(self, options={**self.options, **options})
+    def with_options(self, **options: Any) -> PoolSetup:
+        return replace(self, options=replace(self.options, **options))
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; see `of`."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> PoolSetup:
+        """The setup of a dictionary of `as_dict`."""
+        return cls(**{**document, "options": PoolOptions(**document["options"])})
 
     @property
     def intervals(self) -> int:
@@ -115,9 +125,8 @@ class PoolSetup:
         InvalidParameterError
             The devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is out of its bounds.
         """
-        options, devices, needs_ssd = dict[str, Any](self.options), self.parts(), DESIGNS.load(self.design.partition(":")[0]).SSD
-        options["checkpoint"] = round(options.get("checkpoint", 0) * self.scale)
-        frames, partitions = self.frames(self.ssd) if needs_ssd else 0, options.get("partitions", 1)
+        devices, needs_ssd = self.parts(), DESIGNS.load(self.design.partition(":")[0]).SSD
+        frames, partitions = self.frames(self.ssd) if needs_ssd else 0, self.options.partitions
         size = format_size(round(self.ssd * self.scale))
         if needs_ssd and frames < max(1, partitions):
             bound = f"{self.design} divides it into {partitions} partitions of at least a page of {format_size(self.page_size)}"
@@ -132,9 +141,10 @@ class PoolSetup:
             ReplacementPolicy(self.policy, {}, None, None),
             described_design(self.design),
             frames,
-            page_size=self.page_size,
-            interval=round(self.interval * self.scale),
-            **({"chunk": pages_in_a_row(devices_used, self.page_size)} | options),
+            self.page_size,
+            pages_in_a_row(devices_used, self.page_size),
+            round(self.interval * self.scale),
+            **vars(self.options) | {"checkpoint": round(self.options.checkpoint * self.scale)},
         )
 
     def logging(self, frames: int) -> Logging | None:
@@ -325,4 +335,4 @@ class PoolResult:
 
 def run_pool(setup: Mapping[str, Any]) -> dict[str, Any]:
     """Run a system; JSON-ready, see `PoolResult`."""
-    return PoolSetup(**setup).build().result().as_dict()
+    return PoolSetup.of(setup).build().result().as_dict()

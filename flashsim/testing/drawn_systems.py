@@ -72,11 +72,13 @@ def drawn_system(seed: int, design: str = "") -> tuple[PoolSystem, dict[int, Any
     system = PoolSystem(
         pages, clients * max(expansion, read_ahead) + 1 + int(draw.integers(0, 60)),
         replacement_policy(str(switches.choice(POLICIES))), extension_design(str(switches.choice(VARIANTS.get(design, [design])))),
-        min(capacity.get(SSD, 0) // PAGE, int(draw.integers(8, pages))) if design != "none" else 0, clients,
-        (think := int(draw.choice([0, 0, 7, 1000]))), PAGE, expansion, int(draw.choice([0, 50, 95])), int(draw.choice([0, 2, 5, 100])),
-        int(draw.choice([0, 1, 20, 90])), read_ahead, int(group), int(cleaners * switches.integers(2)), int(draw.choice([0, 1, 4])),
-        int(partitions), int(draw.choice([0, 5000, 1_000_000])), bool(draw.integers(2)), log_bytes, int(not think or switches.integers(2)),
-        stripes[DISK] // PAGE, 1000, bool(switches.random() < 0.8), bool(draw.integers(2)), bool(switches.random() < 0.7),
+        min(capacity.get(SSD, 0) // PAGE, int(draw.integers(8, pages))) if design != "none" else 0, PAGE, stripes[DISK] // PAGE, 1000,
+        clients=clients, think=(think := int(draw.choice([0, 0, 7, 1000]))), expansion=expansion, filling=int(draw.choice([0, 50, 95])),
+        throttle=int(draw.choice([0, 2, 5, 100])), dirty_limit=int(draw.choice([0, 1, 20, 90])), read_ahead=read_ahead, group=int(group),
+        cleaners=int(cleaners * switches.integers(2)), going_out=int(draw.choice([0, 1, 4])), partitions=int(partitions),
+        checkpoint=int(draw.choice([0, 5000, 1_000_000])), fuzzy=not draw.integers(2), log_bytes=log_bytes,
+        work=int(not think or switches.integers(2)), random_only=bool(switches.random() < 0.8),
+        expansion_until=("memory", "ssd")[draw.integers(2)], trimming=bool(switches.random() < 0.7),
     )  # fmt: skip
     return system, engines, specified
 

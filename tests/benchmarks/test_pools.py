@@ -14,6 +14,7 @@ from flashsim.core.kernel import compiled
 from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import DISK, SSD, PoolSystem
+from flashsim.pools import PoolOptions
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
 from flashsim.pools.setup import PoolSetup
 from tests.benchmarks.yardstick import loop_slowness
@@ -38,7 +39,7 @@ def costs(*sizes: tuple[float, int]) -> list[list[float]]:
 
     Systems take turns, hour by hour, so that whatever else the machine does meets all of them.
     """
-    setups = [PoolSetup(WORKLOAD, "lc", options={"clients": clients, "partitions": 16}, scale=scale) for scale, clients in sizes]
+    setups = [PoolSetup(WORKLOAD, "lc", options=PoolOptions(clients=clients, partitions=16), scale=scale) for scale, clients in sizes]
     runs, ends = [setup.build() for setup in setups], [round(setup.time * setup.scale) for setup in setups]
     for run, end in zip(runs, ends, strict=True):
         run.run(end // 2)
@@ -79,8 +80,8 @@ def test_requests_of_simulated_drives() -> None:
 
 @pytest.mark.deep
 def test_ten_hours_at_a_hundredth() -> None:
-    costs(0.0005, 16)  # compiles
-    setup = PoolSetup(WORKLOAD, "lc", options={"partitions": 16}, scale=0.01)
+    costs((0.0005, 16))  # compiles
+    setup = PoolSetup(WORKLOAD, "lc", options=PoolOptions(partitions=16), scale=0.01)
     seconds, count = references(setup.build(), setup.time * setup.scale)
     print(f"{seconds:.1f} s, {count / seconds / 1e6:.1f} M references/s")
     assert seconds <= 10 and count / seconds >= REFERENCES_A_SECOND
@@ -89,9 +90,10 @@ def test_ten_hours_at_a_hundredth() -> None:
 _AT_FULL_SCALE = PEAK_MEMORY + (
     """
 import time
+from flashsim.pools import PoolOptions
 from flashsim.pools.setup import PoolSetup
 
-setup = PoolSetup("tpc-c:warehouses=2000", "lc", options={"partitions": 16})
+setup = PoolSetup("tpc-c:warehouses=2000", "lc", options=PoolOptions(partitions=16))
 run = setup.build()
 begin = time.process_time()
 run.run(setup.time)

@@ -10,12 +10,13 @@ import pytest
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import compiled
 from flashsim.core.units import MICROSECONDS, SECONDS
+from flashsim.pools import PoolOptions
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.formulas.extension import Formula, TransactionReferences, predicted, service
 from traces.transactions import workload
 
-TPC_C, TPC_E = {"partitions": 16}, {"partitions": 16, "work": 727_000, "dirty_limit": 1}
+TPC_C, TPC_E = PoolOptions(partitions=16), PoolOptions(partitions=16, work=727_000, dirty_limit=1)
 
 
 def both(setup: PoolSetup) -> tuple[float, float]:
@@ -37,7 +38,7 @@ def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
 @pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
 @pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", TPC_C), ("tpc-e:database=230GiB", TPC_E)])
-def test_large_databases_by_formula(text: str, given: dict[str, int], design: str) -> None:
+def test_large_databases_by_formula(text: str, given: PoolOptions, design: str) -> None:
     formula, simulated = both(PoolSetup(text, design, options=given, scale=0.01))
     assert formula == pytest.approx(simulated, rel=0.15)
 
@@ -66,12 +67,12 @@ def test_seconds_after_the_last_reference_change_nothing() -> None:
         ({"design": "face"}, False),
         ({"devices": {"disk": "toshiba-5400-320gb", "ssd": "rates"}}, False),
         ({"devices": {"disk": "rates", "ssd": "rates", "log": "rates:read=1000,write=1000"}}, False),
-        ({"options": {"clients": 4, "checkpoint": SECONDS}}, False),
+        ({"options": PoolOptions(clients=4, checkpoint=SECONDS)}, False),
         ({"workload": "tpc-h:scale=0.01"}, False),
         ({"time": 100 * MICROSECONDS}, False),  # no reference
         ({"time": 1000 * SECONDS}, False),  # too many references
     ],
 )
 def test_systems_have_a_formula_where_all_is_known(unknown: dict[str, Any], is_known: bool) -> None:
-    setup = PoolSetup("zipf:pages=2000,write-share=0.3,each=5", "dw", 4 * 2**20, 8 * 2**20, SECONDS, options={"clients": 4})
+    setup = PoolSetup("zipf:pages=2000,write-share=0.3,each=5", "dw", 4 * 2**20, 8 * 2**20, SECONDS, options=PoolOptions(clients=4))
     assert (predicted(replace(setup, **unknown), 10_000) is not None) == is_known

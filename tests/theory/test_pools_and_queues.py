@@ -97,8 +97,8 @@ def measured(case: Case, exponential: int = 1, seed: int = 7) -> Measured:
         devices[CPU] = device("cpu", 1_000_000 // case.work, 1)  # a round number a second
     interval = 20 * SECONDS
     system = PoolSystem(
-        PAGES, PAGES // 5, replacement_policy("lru"), extension_design(case.design), PAGES // 2 if case.ssds else 0, case.clients,
-        case.think * MILLISECONDS, expansion=1, read_ahead=1, throttle=0, work=case.work, interval=interval,
+        PAGES, PAGES // 5, replacement_policy("lru"), extension_design(case.design), PAGES // 2 if case.ssds else 0,
+        clients=case.clients, think=case.think * MILLISECONDS, expansion=1, read_ahead=1, throttle=0, work=case.work, interval=interval,
     )  # fmt: skip
     warm = 12
     run = PoolRun(system, devices, Even(seed), intervals=warm + BATCHES + 1)

@@ -203,7 +203,7 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
         numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
         if not rarely(numbers[at.LOGGED]):
             numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
-            sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
+            sys.ext.numbers[ssd.CHECKPOINT] = not numbers[at.FUZZY]
         checkpoint(state, outbox)
     elif min(numbers[at.FLUSHER_AT], numbers[at.WRITER_AT]) <= now:
         tell_log(state, outbox, at.TIMER, 0, 0)

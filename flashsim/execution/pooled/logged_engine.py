@@ -260,7 +260,7 @@ def checkpoint(state: State, outbox: Integers, has_written: int) -> int:
         if not has_written and (scalars.last == LAST_CHECKPOINT or not scalars.indirect):
             if numbers[at.CHECKPOINT_ROW] == 0:
                 numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
-                sys.ext.numbers[ssd.CHECKPOINT] = numbers[at.SHARP]
+                sys.ext.numbers[ssd.CHECKPOINT] = not numbers[at.FUZZY]
             return at.WRITE_PAGES
         scalars.stage = _PASS
         if scalars.flushes:

@@ -367,7 +367,7 @@ class PoolSpecification:
             self._note(checkpoints=1)
 
     def _checkpoint(self) -> Process:
-        self.ext.numbers[CHECKPOINT] = int(self.system.sharp)
+        self.ext.numbers[CHECKPOINT] = int(not self.system.fuzzy)
         row = FIRST_PAGE
         while row < self.system.rows:
             events: list[simpy.Event] = []

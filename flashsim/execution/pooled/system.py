@@ -8,6 +8,7 @@ from flashsim.core.policies import Policies
 from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_duration
+from flashsim.execution.pooled.options import UNTIL, PoolOptions
 from flashsim.storage.extension import state as extensions
 
 #: Devices of a system, by what they are for.
@@ -52,8 +53,8 @@ class ExtensionDesign:
 
 
 @dataclass(frozen=True)
-class PoolSystem:
-    """Clients, a memory pool, and an SSD that extends it.
+class PoolSystem(PoolOptions):
+    """Clients, a memory pool, and an SSD that extends it, with their options.
 
     Raises
     ------
@@ -71,64 +72,25 @@ class PoolSystem:
     design: ExtensionDesign
     #: Frames of the SSD, 0 for none.
     ssd: int = 0
-    #: How many run transactions, one after the other each.
-    clients: int = 64
-    #: Nanoseconds between two transactions of a client.
-    think: int = 0
     #: Bytes.
     page_size: int = 8192
-    #: Pages that a read from disk brings until memory is full: an aligned group of so many.
-    expansion: int = 8
-    #: Share of the SSD up to which it takes all pages that leave memory (tau), in percent.
-    fill: int = 95
-    #: Requests that the SSD has outstanding at which all others bypass it (mu); 0 for no limit.
-    throttle: int = 100
-    #: Share of the SSD that may be newer than the disk (lambda), in percent; the cleaner works beyond it, down to a hundredth of a percent
-    #: of the SSD below it.  At most 99 %, and a frame of each partition, stay so.
-    dirty_limit: int = 50
-    #: Pages of an extent that a scan reads at once.
-    read_ahead: int = 32
-    #: Pages that one write of the cleaner or a checkpoint holds at most (alpha).
-    group: int = 32
-    #: Groups that are cleaned, or written by a checkpoint, at the same time, at most; 0 for 16 a client.  All that is beyond the limit is
-    #: then cleaned at once, as by a thread that never waits for what it writes: with TPC-C and lambda 10 % four a client do not keep to it
-    #: where disks are half as fast again as in Do's table 3.1, and from eight on nothing changes.  What fewer write waits behind clients'
-    #: reads, and for each of these several pages may have become newer.
-    cleaners: int = 0
-    #: Writes of pages that leave memory, or are copied from it, that may be outstanding: a miss waits while there are more; 0 for an eighth
-    #: of memory.
-    going_out: int = 0
-    #: Parts into which the SSD's frames are divided (N).
-    partitions: int = 1
-    #: Nanoseconds between two checkpoints, 0 for none.
-    checkpoint: int = 0
-    #: A checkpoint also writes what is newer on the SSD to disk.
-    sharp: bool = True
-    #: Bytes of log of each reference that writes.
-    log_bytes: int = 0
-    #: Nanoseconds of processor time that a transaction takes, if there is a processor.
-    work: int = 0
     #: Pages in a row on one drive: no request crosses a multiple of them.
     chunk: int = 1 << 30
     #: Nanoseconds of an interval, for each of which there are counters.
     interval: int = NEVER
-    #: Whether designs that tell pages read at random from those of scans may do so; if not, the SSD takes both.
-    random_only: bool = True
-    #: Whether a read from disk brings so many pages (`expansion`) also until the SSD is filled up to `fill` (Do, 2012, 4.4.1.1).
-    expands_for_ssd: bool = False
-    #: Whether a read of several pages leaves out those at either end that the SSD holds.
-    trimming: bool = True
 
     def __post_init__(self) -> None:
         least = dict.fromkeys(("pages", "clients", "expansion", "group", "read_ahead", "partitions", "chunk", "interval"), 1)
-        none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "fill", "dirty_limit", "cleaners")
+        none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "filling", "dirty_limit", "cleaners")
         for name, bound in (least | dict.fromkeys(none, 0)).items():
             if (value := getattr(self, name)) < bound:
                 text = format_duration(value) if name in ("think", "checkpoint", "work") else value
                 raise InvalidParameterError(name, text, f"it must be at least {bound}")
-        for name in ("fill", "dirty_limit"):
+        for name in ("filling", "dirty_limit"):
             if getattr(self, name) > 100:
                 raise InvalidParameterError(name, getattr(self, name), "it is a share in percent")
+        if self.expansion_until not in UNTIL:
+            raise InvalidParameterError("expansion_until", repr(self.expansion_until), f"it must be one of {', '.join(UNTIL)}")
         if self.design.needs_ssd and self.ssd < self.partitions:
             raise InvalidParameterError("ssd", f"{self.ssd} pages", f"{self.design.name} needs {self.partitions}, one a partition")
         if self.page_size < SECTOR or self.page_size % SECTOR:
@@ -157,7 +119,7 @@ class PoolSystem:
     @property
     def expands_below(self) -> int:
         """Frames of the SSD in use below which a read from disk brings more than a page, however full memory is."""
-        return self.ssd * self.fill // 100 if self.expands_for_ssd else 0
+        return self.ssd * self.filling // 100 if self.expansion_until == "ssd" else 0
 
     @property
     def most_going_out(self) -> int:
@@ -185,7 +147,7 @@ class PoolSystem:
         words, parameters = self.design.words, self.design.parameters
         words = words(parameters, self.pages) if callable(words) else words
         extension = extensions.empty_extension(self.pages, self.ssd, self.partitions, words, table)
-        extension.numbers[extensions.FILL] = self.ssd * self.fill // 100 if self.random_only else NEVER
+        extension.numbers[extensions.FILL] = self.ssd * self.filling // 100 if self.random_only else NEVER
         extension.numbers[extensions.ROTATES] = self.design.rotates
         extension.numbers[extensions.AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
         extension.numbers[extensions.FIRST_PARAMETER : extensions.FIRST_PARAMETER + len(parameters)] = list(parameters.values())

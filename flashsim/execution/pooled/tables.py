@@ -19,7 +19,7 @@ from flashsim.storage.extension.state import EXTENSION, PAGE_COLUMNS, Extension
 
 #: Numbers of a system.
 (
-    CLIENTS, THINK, PAGE_SIZE, EXPANSION, THROTTLE, LIMIT, SLACK, GROUP, CLEANERS, CHECKPOINT_EVERY, SHARP, LOG_BYTES, HAS_WORK, CHUNK,
+    CLIENTS, THINK, PAGE_SIZE, EXPANSION, THROTTLE, LIMIT, SLACK, GROUP, CLEANERS, CHECKPOINT_EVERY, FUZZY, LOG_BYTES, HAS_WORK, CHUNK,
     READ_AHEAD, INTERVAL, MOST_GOING_OUT, EXPANDS_BELOW, TRIMMING, LOG_ROOM,
     # Devices by their purposes.
     DISK_NUMBER, SSD_NUMBER, LOG_NUMBER, CPU_NUMBER,
@@ -144,7 +144,7 @@ def tables(
     numbers = np.zeros(WRITER_AT + 1, np.int64)
     numbers[:LOG_ROOM] = [
         system.clients, system.think, system.page_size, system.expansion, system.throttle, system.limit, system.slack, system.group,
-        most_cleanings, system.checkpoint, system.sharp, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
+        most_cleanings, system.checkpoint, system.fuzzy, system.log_bytes, system.work > 0, system.chunk, system.read_ahead,
         system.interval, system.most_going_out, system.expands_below, system.trimming,
     ]  # fmt: skip
     numbers[LOG_ROOM] = log_room

@@ -14,11 +14,13 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.processes import cores
+from flashsim.execution.pooled.options import UNTIL
 from flashsim.operations import fields
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
+from flashsim.pools import PoolOptions
 from flashsim.studies.designs import report, session
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
@@ -142,7 +144,7 @@ def pool(
     partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.")] = 16,
     expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.")] = 8,
     expansion_until: Annotated[
-        str, Field("What is full when reads bring one page again: memory or ssd.", "WHAT", session.is_until_ssd)
+        str, Field(f"What is full when reads bring one page again: {' or '.join(UNTIL)}.", "WHAT", fields.choice(*UNTIL))
     ] = "memory",
     read_ahead: Annotated[int, Count("Pages that a scan reads at once.")] = 32,
     checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.")] = None,
@@ -180,11 +182,11 @@ def pool(
     """
     device_of = {"disk": disk, "ssd": ssd_device} | ({} if log is None else {"log": log})
     states = {purpose: (one.precondition, one.seed) for purpose, one in device_of.items() if isinstance(one, Drive) and one.is_flash}
-    options = {
-        "dirty_limit": dirty_limit, "fill": filling, "throttle": throttle, "group": group, "partitions": partitions, "expansion": expansion,
-        "expands_for_ssd": expansion_until, "read_ahead": read_ahead, "checkpoint": checkpoint, "clients": clients, "think": think,
-        "sharp": not fuzzy, "log_bytes": None if log is None else log_bytes,
-    }  # fmt: skip
+    options = PoolOptions(
+        dirty_limit=int(dirty_limit), filling=int(filling), throttle=throttle, group=group, partitions=partitions,
+        expansion=expansion, expansion_until=expansion_until, read_ahead=read_ahead, checkpoint=checkpoint or 0, fuzzy=fuzzy,
+        clients=clients, think=think, log_bytes=0 if log is None else log_bytes,
+    )  # fmt: skip
     study = session.PoolStudy(
         workload=workload,
         designs=session.design_names(design),
@@ -199,7 +201,7 @@ def pool(
         scale=scale,
         without=session.part_names(without or []),
         last=int(last) / 100,
-        options={name: value for name, value in options.items() if value is not None},
+        options=options,
     )
     start = perf_counter()
     with activity("designs") as progress:

@@ -19,6 +19,7 @@ from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome, OutputFile
+from flashsim.pools import PoolOptions
 from flashsim.pools.restart import CRASH, ENDS, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.designs.session import design_names, parse_percent
@@ -150,7 +151,7 @@ def restart(
     runs: dict[tuple[str, str], PeakToPeak] = {}
     parts = list(product(design_names(design), (name for each in restart for name in each.split(","))))
     devices, interval = {"disk": disk, "ssd": ssd_device, "log": log}, max(1, time // _INTERVALS)
-    options: dict[str, Any] = {"dirty_limit": dirty_limit, "checkpoint": checkpoint or 0, "clients": clients, "sharp": 0}
+    options = PoolOptions(dirty_limit=int(dirty_limit), checkpoint=checkpoint or 0, fuzzy=True, clients=clients)
     hardening = {"flush_writes": flush_writes, "pause": pause}
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
@@ -158,5 +159,5 @@ def restart(
             setup = PoolSetup(
                 workload, extension, memory, ssd, time, interval, devices, policy, page_size, options, scale, seed, name, hardening
             )
-            runs[extension, name] = PeakToPeak.of(run_restart(vars(setup), end, _INTERVALS))
+            runs[extension, name] = PeakToPeak.of(run_restart(setup.as_dict(), end, _INTERVALS))
     return RestartOutcome(Restarts(end, time, runs))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from flashsim.core.request import Integers
 from flashsim.core.units import KIB, NEVER, format_duration, format_size
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import PURPOSES
+from flashsim.pools import PoolOptions
 from flashsim.pools.devices import PoolDevice
 from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.precondition import Precondition
@@ -30,15 +31,15 @@ from flashsim.studies.runs.jobs import Job, Settings, make
 from traces.file.recording import CausedRequests, ParquetWriter
 from traces.transactions import TransactionWorkload
 
-#: Parts of the SSD manager that can be switched off, the parameter of the system that does, and its value then.
-PARTS = {
-    "filling": ("fill", 0),
+#: Parts of the SSD manager that can be switched off, the option that does, and its value then.
+PARTS: dict[str, tuple[str, Any]] = {
+    "filling": ("filling", 0),
     "throttle": ("throttle", 0),
     "grouping": ("group", 1),
     "partitions": ("partitions", 1),
     "expansion": ("expansion", 1),
     "read-ahead": ("read_ahead", 1),
-    "trimming": ("trimming", 0),
+    "trimming": ("trimming", False),
     "checkpoints": ("checkpoint", 0),
 }
 #: Separator of names: a comma that no parameter stands behind.
@@ -77,8 +78,8 @@ class PoolStudy:
     without: Sequence[str] = ()
     #: The share of the time, at its end, over which rates are means.
     last: float = 0.2
-    #: More parameters of `flashsim.execution.pooled.system.PoolSystem`, by name.
-    options: Mapping[str, int] = field(default_factory=dict)
+    #: All that may be chosen of a system besides.
+    options: PoolOptions = field(default_factory=PoolOptions)
 
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1:
@@ -106,7 +107,7 @@ class PoolStudy:
 
     def setup(self, design: str, part: str | None = None) -> PoolSetup:
         """The system of a design, without a part of the SSD manager if one is named."""
-        options = {**self.options, **(dict([PARTS[part]]) if part else {})}
+        options = replace(self.options, **dict([PARTS[part]])) if part else self.options
         interval = self.time // INTERVALS
         return PoolSetup(
             self.workload, design, self.memory, self.ssd, interval * INTERVALS, interval, self.devices, self.policy, self.page_size,
@@ -116,7 +117,7 @@ class PoolStudy:
     def as_dict(self) -> dict[str, Any]:
         parameters = {name: value for name, value in vars(self).items() if name != "options"}
         lists = {"designs": list(self.designs), "without": list(self.without), "devices": dict(self.devices)}
-        return parameters | {"checkpoint": 0, **self.options} | lists
+        return parameters | vars(self.options) | lists
 
     def variants(self) -> Iterator[tuple[str, str | None]]:
         for design in dict.fromkeys(self.designs):
@@ -134,7 +135,7 @@ class PoolStudy:
         }
         stamps = kept.stamps([self.workload, self.policy, design, *(device.preset_name for device in setup.parts().values())])
         return Job.of(
-            run_design, _name(design, part), setup=vars(setup), name=_name(design, part), stamps=stamps, preconditions=preconditions
+            run_design, _name(design, part), setup=setup.as_dict(), name=_name(design, part), stamps=stamps, preconditions=preconditions
         )
 
 
@@ -222,7 +223,7 @@ def run_design(
         purpose: Precondition(**{**state, "occupancy": None if state["occupancy"] is None else np.array(state["occupancy"])})
         for purpose, state in preconditions.items()
     }
-    return _run(PoolSetup(**setup), name, states)
+    return _run(PoolSetup.of(setup), name, states)
 
 
 def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer: ParquetWriter | None = None) -> dict[str, Any]:
@@ -295,19 +296,6 @@ def design_names(texts: Sequence[str]) -> list[str]:
 def part_names(texts: Sequence[str]) -> list[str]:
     """Parts of the SSD manager of texts that hold one or several, or ``all``."""
     return _apart(texts, PARTS)
-
-
-def is_until_ssd(value: str, parameter: str) -> bool:
-    """Reads from disk bring more than a page until the SSD is full, and not only until memory is.
-
-    Examples
-    --------
-    >>> is_until_ssd("ssd", "expansion_until")
-    True
-    """
-    if value not in ("memory", "ssd"):
-        raise InvalidParameterError(parameter, repr(value), "memory or ssd is needed")
-    return value == "ssd"
 
 
 def _apart(texts: Sequence[str], names: Iterable[str]) -> list[str]:

@@ -74,6 +74,12 @@ def test_as_many_clean_at_once_as_keep_to_the_limit_unless_it_is_said() -> None:
         system(cleaners=-1)
 
 
+def test_reads_bring_several_pages_until_memory_or_the_ssd_is_full() -> None:
+    assert [system(expansion_until=until, filling=50).expands_below for until in ("memory", "ssd")] == [0, 16]
+    with pytest.raises(InvalidParameterError, match="expansion_until: 'disk', but it must be one of memory, ssd"):
+        system(expansion_until="disk")
+
+
 @with_each(("dirty_limit", "partitions", "newer"), [(50, 1, 16), (100, 1, 31), (100, 4, 28), (90, 16, 16)])
 def test_some_frames_are_cleaned_at_any_limit(dirty_limit: int, partitions: int, newer: int) -> None:
     assert system(dirty_limit=dirty_limit, partitions=partitions).limit == newer

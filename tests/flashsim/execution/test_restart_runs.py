@@ -19,7 +19,7 @@ from flashsim.pools.setup import PoolResult, PoolSetup
 
 def restart(design: str, ends: str, policy: str = "dw") -> PeakToPeak:
     setup = replace(Restart("TPC-C", policy, design).setup(), scale=0.002, time=HOURS)
-    return PeakToPeak.of(run_restart(vars(setup), ends, 20))
+    return PeakToPeak.of(run_restart(setup.as_dict(), ends, 20))
 
 
 def test_a_shutdown_leaves_nothing_to_do_and_the_ssd_warm() -> None:
@@ -77,11 +77,11 @@ def test_timelines_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_pool_without_an_ssd_restarts() -> None:
-    run = run_restart(vars(replace(Restart("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS // 4)), CRASH, 2)
+    run = run_restart(replace(Restart("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS // 4).as_dict(), CRASH, 2)
     assert run["warm"] == 0.0 and run["records"] > 0
 
 
 def test_a_restart_needs_a_design() -> None:
     setup = replace(PoolSetup("tpc-c:warehouses=2000", "dw", scale=0.002), time=HOURS)
     with pytest.raises(InvalidParameterError, match="restart: none, but a log of records needs a restart design"):
-        run_restart(vars(setup), CRASH, 1)
+        run_restart(setup.as_dict(), CRASH, 1)

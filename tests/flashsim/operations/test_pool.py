@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,16 @@ import flashsim as fs
 from flashsim.core.kernel import compiled
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
+from flashsim.pools import PoolOptions
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
+from flashsim.pools.setup import PoolSetup
 from flashsim.studies.designs import report
 from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 
 
 @pytest.fixture(scope="module")
 def done() -> DesignRuns:
-    switches: dict[str, Any] = {"clients": 3, "read_ahead": 1, "expansion": 2, "dirty_limit": 20}
+    switches = PoolOptions(clients=3, read_ahead=1, expansion=2, dirty_limit=20)
     return execute(
         PoolStudy(
             workload="zipf:pages=400,write-share=0.5,each=4",
@@ -100,6 +104,22 @@ def test_what_parts_are_worth_is_drawn_where_some_were_left_out(done: DesignRuns
     assert len(report.ramp_up(many).axes[0].lines) == 6  # of so many runs those with all parts
 
 
+def test_an_option_has_one_name_from_the_command_line_to_the_system() -> None:
+    given: dict[str, tuple[Any, Any]] = {
+        "clients": (5, 5), "think": ("2us", 2000), "expansion": (4, 4), "expansion_until": ("ssd", "ssd"), "filling": ("30%", 30),
+        "throttle": (9, 9), "dirty_limit": ("20%", 20), "read_ahead": (7, 7), "group": (6, 6), "partitions": (3, 3),
+        "checkpoint": ("1ms", 1_000_000), "fuzzy": (True, True), "log_bytes": ("300B", 300),
+    }  # fmt: skip
+    assert given.keys() == {each.name for each in fields(PoolOptions)} & signature(fs.pool).parameters.keys()
+    sizes = {"memory": "1MiB", "ssd": "1MiB", "time": "2ms", "log": "rates:read=5000,write=5000"}
+    result = fs.pool("zipf:pages=400,each=4", design="lc", jobs=1, **sizes, **{name: value for name, (value, _) in given.items()}).result
+    system = result.runs[0].system
+    assert {name: getattr(system, name) for name in given} == {name: value for name, (_, value) in given.items()}
+    assert all(getattr(PoolOptions(), name) != value for name, (_, value) in given.items())
+    setup = result.study.setup("lc")
+    assert PoolSetup.of(json.loads(json.dumps(setup.as_dict()))) == setup and setup.options.group == 6
+
+
 def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: DesignRuns) -> None:
     table = report.runs_table(DesignRuns(done.study, done.pages, done.runs[::-1]))
     over = table["over none"].tolist()
@@ -107,7 +127,7 @@ def test_throughput_stands_over_that_without_an_ssd_whatever_ran_first(done: Des
 
 
 def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
-    switches = {"clients": 3, "read_ahead": 8, "think": 1000}
+    switches = PoolOptions(clients=3, read_ahead=8, think=1000)
     runs = {}
     for seconds in (1, 60):
         asked = PoolStudy(

@@ -15,6 +15,7 @@ from flashsim.core.units import KIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
+from flashsim.pools import PoolOptions
 from flashsim.pools.devices import WORN
 from flashsim.studies.designs.report import wear_table
 from flashsim.studies.designs.results import DesignResult
@@ -65,7 +66,7 @@ def test_parts_that_a_drive_has_not_are_refused() -> None:
 
 
 def asked(state: str, design: str = "dw", ssd: str = f"{FLASH}/1000") -> PoolStudy:
-    switches = {"clients": 8, "read_ahead": 1, "expansion": 1, "partitions": 1}
+    switches = PoolOptions(clients=8, read_ahead=1, expansion=1)
     return PoolStudy(
         workload="zipf:pages=30000,skew=0,write-share=0.5,each=4",
         designs=[design],

@@ -13,6 +13,7 @@ import flashsim as fs
 from flashsim.core import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS, MIB, SECONDS
+from flashsim.pools import PoolOptions
 from flashsim.studies.designs import session
 from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.studies.runs.jobs import Settings
@@ -31,7 +32,7 @@ def own_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def small(**changes: Any) -> PoolStudy:
     """Two designs for a short while, or something else."""
     usual: dict[str, Any] = {"workload": "zipf:pages=400,write-share=0.5,each=4", "designs": ["none", "lc"], "memory": 40 * 512}
-    switches = {"clients": 3, "read_ahead": 1, "expansion": 2}
+    switches = PoolOptions(clients=3, read_ahead=1, expansion=2)
     return PoolStudy(**usual | {"ssd": 200 * 512, "time": SECONDS // 4, "page_size": 512, "options": switches} | changes)
 
 
@@ -91,7 +92,7 @@ def test_what_workers_say_is_heard_one_after_the_other(monkeypatch: pytest.Monke
 
 def test_sizes_and_times_are_scaled_alike(own_results: Path) -> None:
     """And told in full; rates hardly change."""
-    switches = {"clients": 4, "read_ahead": 1, "expansion": 1, "checkpoint": 2 * SECONDS}
+    switches = PoolOptions(clients=4, read_ahead=1, expansion=1, checkpoint=2 * SECONDS)
     whole = small(
         workload="uniform:pages=8000,write-share=0.2,each=4", memory=800 * 512, ssd=3000 * 512, time=20 * SECONDS, options=switches
     )
@@ -128,7 +129,7 @@ def test_every_workload_runs_with_every_design(workload: str, recorded: str, own
         memory=2 * MIB,
         ssd=4 * MIB,
         time=SECONDS // 5,
-        options={"clients": 4, "partitions": 4},
+        options=PoolOptions(clients=4, partitions=4),
     )
     done = execute(asked)
     assert len(done.runs) == 10

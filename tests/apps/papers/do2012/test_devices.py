@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled
 def runs() -> dict[str, dict[str, Any]]:
     begun = steady({}, 1000)
     return {
-        design: run_on_drives(vars(replace(tpc_c(2000, design, PUBLISHED), scale=0.001, seed=1)), {}, {}, begun)
+        design: run_on_drives(replace(tpc_c(2000, design, PUBLISHED), scale=0.001, seed=1).as_dict(), {}, {}, begun)
         for design in ("none", "dw", "lc")
     }
 

@@ -70,7 +70,7 @@ def test_the_ssd_is_full_and_throughput_at_its_peak_sooner_if_reads_bring_neighb
 @pytest.mark.deep
 def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_costs_less() -> None:
     sharp = replace(tpc_c(2000, "lc", PUBLISHED), time=4 * HOURS).with_options(checkpoint=40 * MINUTES)
-    fuzzy = sharp.with_options(sharp=0)
+    fuzzy = sharp.with_options(fuzzy=True)
     one, other = ran(sharp), ran(fuzzy)
     assert one.counts["ssd_newer"][10:].min() < one.ssd // 100 < other.counts["ssd_newer"][10:].min()
     assert one.rate("transactions", LAST) < other.rate("transactions", LAST)
@@ -79,8 +79,8 @@ def test_a_sharp_checkpoint_leaves_nothing_newer_on_the_ssd_and_a_fuzzy_one_cost
 #: Parameters that were chosen with published numbers in view, and which runs they have a part in.
 PARTS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "TAC's lost write": lambda setup: setup["design"] == "tac",
-    "groups cleaned at a time": lambda setup: setup["options"].get("cleaners") == WRITING["cleaners"],
-    "writes at once": lambda setup: setup["options"].get("cleaners") == dual_write("TPC-C", expands=True).options["cleaners"],
+    "groups cleaned at a time": lambda setup: setup["options"]["cleaners"] == WRITING.cleaners,
+    "writes at once": lambda setup: setup["options"]["cleaners"] == dual_write("TPC-C", expands=True).options.cleaners,
     "the TPC-E stream": lambda setup: setup["workload"].startswith("tpc-e"),
     "writes a flush": lambda setup: setup["restart"] == "mmr" and setup["hardening"]["flush_writes"] == 2,
     "rate of verification": lambda setup: setup["restart"] == "lvr",
@@ -113,7 +113,7 @@ def test_only_tac_keeps_pages_that_are_not_valid_and_only_lc_newer_ones() -> Non
 @pytest.mark.deep
 def test_an_ssd_helps_several_streams_of_tpc_h_more_than_one() -> None:
     """Section 3.4.4; all of one test's transactions end before those of the other."""
-    none, dw = (run_tests(vars(at_scale(tpc_h(30, design, PUBLISHED)))) for design in ("none", "dw"))
+    none, dw = (run_tests(at_scale(tpc_h(30, design, PUBLISHED)).as_dict()) for design in ("none", "dw"))
     power, throughput = (dw["figures"][name] / none["figures"][name] for name in ("power", "throughput"))
     assert throughput > power > 1
     assert none["counts"]["references"] == dw["counts"]["references"] and none["counts"]["ssd_reads"] == 0

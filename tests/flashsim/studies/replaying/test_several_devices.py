@@ -14,6 +14,7 @@ import pytest
 import flashsim as fs
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, SECONDS
+from flashsim.pools import PoolOptions
 from flashsim.studies.designs.session import PoolStudy, execute
 from tests.cases import with_each
 from tests.commands import Run
@@ -26,7 +27,7 @@ ON = "--on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin"
 
 def asked(**others: Any) -> PoolStudy:
     """A small system with a disk, an SSD and a log."""
-    switches = {"clients": 8, "read_ahead": 8, "log_bytes": 200, "partitions": 2, "dirty_limit": 20, "think": 1_000_000}
+    switches = PoolOptions(clients=8, read_ahead=8, log_bytes=200, partitions=2, dirty_limit=20, think=1_000_000)
     whole: dict[str, Any] = {
         "workload": "zipf:pages=2000,write-share=0.5,each=5",
         "designs": ["lc"],

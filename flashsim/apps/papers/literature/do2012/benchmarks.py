@@ -236,8 +236,8 @@ _HOUR, _FIRST, _FULL, _AS_FULL = 10, 50, 100, 0.99
 
 def _intervals(disks: Disks) -> list[PoolSetup]:
     """DW and LC, each with a checkpoint every 40 minutes, and every 5 hours."""
-    changes: tuple[dict[str, Any], ...] = ({}, {"checkpoint": 5 * HOURS, "options": {"dirty_limit": 50}})
-    return [tpc_e(MIDDLE, design, disks, time=14 * HOURS, **change) for design in ("dw", "lc") for change in changes]
+    changes: tuple[dict[str, Any], ...] = ({}, {"checkpoint": 5 * HOURS, "dirty_limit": 50})
+    return [tpc_e(MIDDLE, design, disks, 14 * HOURS).with_options(**each) for design in ("dw", "lc") for each in changes]
 
 
 def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
@@ -269,7 +269,7 @@ def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> Table:
             used, early, late = series.counts["ssd_used"], slice(0, _FULL), slice(_FULL, None)
             full = float((used >= _AS_FULL * used.max()).argmax() + 1) / _HOUR
             rates = [series.rate("transactions", early), series.rate("transactions", late), series.rate("disk_pages_written", early), full]
-            rows.append([own.disks_of(setup), DESIGNS[setup.design], setup.options["checkpoint"] // MINUTES, *rates])
+            rows.append([own.disks_of(setup), DESIGNS[setup.design], setup.options.checkpoint // MINUTES, *rates])
     header = ["", "design", "a checkpoint every, min", "transactions/s in the first 10 h", "after that"]
     header += ["pages written to disk/s in the first 10 h", "hours until the SSD is full"]
     return Table(header, rows, name, 1)

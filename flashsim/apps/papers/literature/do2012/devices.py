@@ -216,14 +216,14 @@ def _parts(results: Results) -> Table:
 
 _SETUPS: dict[str, Callable[..., PoolSetup]] = {"TPC-C, 2,000 warehouses": partial(tpc_c, 2000), "TPC-E, 230 GB": partial(tpc_e, 230)}
 #: LC with TPC-E and sharp checkpoints, by how many pages these write at the same time; and CW.
-_AT_ONCE = {f"LC, {pages} pages": tpc_e(MIDDLE, "lc", PUBLISHED, options={"cleaners": pages}) for pages in (256, 64, 32)}
+_AT_ONCE = {f"LC, {pages} pages": tpc_e(MIDDLE, "lc", PUBLISHED).with_options(cleaners=pages) for pages in (256, 64, 32)}
 _AT_ONCE["CW"] = tpc_e(MIDDLE, "cw", PUBLISHED)
 
 
 def _kinds(setup_of: Callable[..., PoolSetup], design: str) -> list[PoolSetup]:
     """A design without checkpoints, with sharp ones, and LC with fuzzy ones."""
     setup = setup_of(design, PUBLISHED).with_options(checkpoint=40 * MINUTES)
-    return [setup.with_options(checkpoint=0), setup, *([setup.with_options(sharp=0)] if design == "lc" else [])]
+    return [setup.with_options(checkpoint=0), setup, *([setup.with_options(fuzzy=True)] if design == "lc" else [])]
 
 
 def _nearest_first(setup: PoolSetup, settings: Settings) -> Job:

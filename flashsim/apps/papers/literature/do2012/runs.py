@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from flashsim.apps.papers.literature import base
 from flashsim.apps.papers.literature.base import Cell, Claim, Job, Results, Settings
-from flashsim.core.units import GIB, MINUTES
+from flashsim.core.units import GIB, HOURS, MINUTES
+from flashsim.pools import PoolOptions
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
 from flashsim.studies.judging.cells import ratio
 
@@ -34,9 +35,9 @@ PUBLISHED, FITTED = DISKS
 
 DESIGNS = {"none": "noSSD", "cw": "CW", "dw": "DW", "lc": "LC", "tac": "TAC"}
 #: Parts of the SSD's frames.
-PARTITIONS = {"partitions": 16}
+PARTITIONS = PoolOptions(partitions=16)
 #: Writes to disk behind the clients' backs: 256 groups at the same time keep to lambda, and do not hold reads up for longer.
-WRITING = PARTITIONS | {"cleaners": 256}
+WRITING = replace(PARTITIONS, cleaners=256)
 #: Table 3.1, but disks whose writes take next to no time.
 NO_WRITES = "3.1, writes in no time"
 #: Rates of the disks by the table that has them; table 4.3 has the eighteen of chapter 4.
@@ -52,15 +53,14 @@ def devices(faster: float, table: str = "3.1") -> dict[str, str]:
 
 def tpc_c(warehouses: int, design: str, disks: Disks, dirty_limit: int = 50) -> PoolSetup:
     """TPC-C for ten hours without checkpoints (3.4.2)."""
-    options = WRITING | {"dirty_limit": dirty_limit}
+    options = replace(WRITING, dirty_limit=dirty_limit)
     return PoolSetup(f"tpc-c:warehouses={warehouses}", design, devices=devices(disks.faster), options=options)
 
 
-def tpc_e(gigabytes: int, design: str, disks: Disks, checkpoint: int = 40 * MINUTES, **changes: Any) -> PoolSetup:
+def tpc_e(gigabytes: int, design: str, disks: Disks, time: int = 10 * HOURS) -> PoolSetup:
     """TPC-E for ten hours with a checkpoint every 40 minutes (3.4.3); pages of an extent of SQL Server, eight, are about as hot."""
-    options = WRITING | {"dirty_limit": 1} | changes.pop("options", {}) | {"checkpoint": checkpoint, "work": disks.work}
-    workload = f"tpc-e:database={gigabytes}GiB,neighbours=8"
-    return PoolSetup(workload, design, devices=devices(disks.faster), options=options, **changes)
+    options = replace(WRITING, dirty_limit=1, checkpoint=40 * MINUTES, work=disks.work)
+    return PoolSetup(f"tpc-e:database={gigabytes}GiB,neighbours=8", design, time=time, devices=devices(disks.faster), options=options)
 
 
 def dual_write(benchmark: str, *, expands: bool) -> PoolSetup:
@@ -69,14 +69,14 @@ def dual_write(benchmark: str, *, expands: bool) -> PoolSetup:
     How many pages the background writer writes at the same time is an assumption: so it writes all the time, as section 4.2.1.2 tells.
     """
     setup, minutes = (tpc_c(2000, "dw", PUBLISHED), 30.0) if benchmark == "TPC-C" else (tpc_e(230, "dw", PUBLISHED), 7.5)
-    options = PARTITIONS | {"cleaners": 8, "sharp": 0, "expands_for_ssd": int(expands)}
-    options |= {"checkpoint": round(minutes * MINUTES), "work": setup.options.get("work", 0)}
+    until, work = "ssd" if expands else "memory", setup.options.work
+    options = replace(PARTITIONS, cleaners=8, fuzzy=True, expansion_until=until, checkpoint=round(minutes * MINUTES), work=work)
     return replace(setup, devices=devices(PUBLISHED.faster, "4.3"), memory=24 * GIB, interval=2 * MINUTES, options=options)
 
 
 def at_scale(setup: PoolSetup, scale: float, settings: Settings) -> dict[str, Any]:
     """The setup's values, JSON-ready."""
-    return vars(replace(setup, scale=scale, seed=settings.seed))
+    return replace(setup, scale=scale, seed=settings.seed).as_dict()
 
 
 def disks_of(setup: PoolSetup) -> str:
@@ -89,9 +89,9 @@ def disks_of(setup: PoolSetup) -> str:
 def job(setup: PoolSetup, settings: Settings) -> Job:
     """The run of a system whose devices have rates."""
     options, parts = setup.options, [setup.workload, DESIGNS[setup.design], disks_of(setup)]
-    parts += [f"a checkpoint every {options['checkpoint'] / MINUTES:g} min"] if options.get("checkpoint") else []
-    parts += [f"lambda {options['dirty_limit']} %"] if setup.design == "lc" else []
-    parts += ["reads of 8 pages until the SSD is full"] if options.get("expands_for_ssd") else []
+    parts += [f"a checkpoint every {options.checkpoint / MINUTES:g} min"] if options.checkpoint else []
+    parts += [f"lambda {options.dirty_limit} %"] if setup.design == "lc" else []
+    parts += ["reads of 8 pages until the SSD is full"] if options.expansion_until == "ssd" else []
     return Job.of(run_pool, ", ".join(parts), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
 
 

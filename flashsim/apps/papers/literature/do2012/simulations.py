@@ -88,7 +88,7 @@ def run_on_drives(
 
     The SSD's steady state starts from an `occupancy` (`flashsim.ssd.precondition.Precondition`); None: it is empty at the beginning.
     """
-    system = PoolSetup(**setup)
+    system = PoolSetup.of(setup)
     parts = parts_at(system.scale)
     disk, flash = preset_of(DISKS, NO_CACHE | dict(disks), parts), preset_of(FLASH, ssd, parts)
     assert disk.disk is not None and flash.flash is not None

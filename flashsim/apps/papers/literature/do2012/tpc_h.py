@@ -1,6 +1,7 @@
 """TPC-H: table 3.3, figures 3.1 (g) and (h)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -38,7 +39,7 @@ _TRAFFIC = ("hits in memory, %", "SSD hits of the others, %", "disk reads", "pag
 
 def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSetup:
     """Power test and throughput test with a checkpoint every 40 minutes (3.4.4)."""
-    options = PARTITIONS | {"dirty_limit": 1, "clients": _OUTSTANDING, "read_ahead": _PAGES, "checkpoint": 40 * MINUTES, "work": _WORK}
+    options = replace(PARTITIONS, dirty_limit=1, clients=_OUTSTANDING, read_ahead=_PAGES, checkpoint=40 * MINUTES, work=_WORK)
     workload = f"tpc-h:scale={size},dense={dense:.4g}"
     return PoolSetup(workload, design, time=_LONGEST, interval=MINUTES, devices=devices(disks.faster), options=options)
 

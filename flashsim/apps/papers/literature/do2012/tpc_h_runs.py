@@ -10,7 +10,7 @@ from flashsim.pools.setup import PoolSetup
 
 def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
     """Run TPC-H's power test and throughput test: figures, when each kind of transaction ended, and what was counted; JSON-ready."""
-    whole = PoolSetup(**setup)
+    whole = PoolSetup.of(setup)
     run, now, until = whole.build(), 0, whole.time * whole.scale
     while not run.is_over:
         if now >= until:
