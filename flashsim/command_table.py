@@ -32,9 +32,7 @@ COMMANDS, GROUPS = _declared()
 
 def functions() -> dict[str, str]:
     """Functions of all commands, ``module:operation`` each: ``flashsim device bench`` is `device_bench`."""
-    places = {(name, *member): place for name, each in COMMANDS.items() for member, place in _members(each)}
-    return {"_".join(words).replace("-", "_"): place for words, place in places.items()}
-
-
-def _members(place: str | Mapping[str, str]) -> list[tuple[tuple[str, ...], str]]:
-    return [((), place)] if isinstance(place, str) else [((name,), each) for name, each in place.items()]
+    places: dict[str, str] = {}
+    for name, place in COMMANDS.items():
+        places |= {name: place} if isinstance(place, str) else {f"{name}_{member}": each for member, each in place.items()}
+    return {name.replace("-", "_"): place for name, place in places.items()}
