@@ -11,7 +11,7 @@ import pytest
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
 from traces.calls import schema
-from traces.calls.descriptors import Process
+from traces.calls.processes import Process
 from traces.calls.schema import Recording, table_of
 from traces.calls.strace import Reader
 from traces.format.perf_trace import recording_of

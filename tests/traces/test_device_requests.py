@@ -16,8 +16,7 @@ from flashsim.core.units import MILLISECONDS, SECONDS
 from tests.tiers import examples
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
-from traces.calls.host import HostSettings
-from traces.calls.page_cache import PAGE, PageCache, ReadAhead
+from traces.calls.page_cache import PAGE, HostSettings, PageCache, ReadAhead
 from traces.calls.schema import Recording, table_of
 from traces.calls.volume import JOURNAL, METADATA, Volume
 from traces.format.base import read_trace, recognise

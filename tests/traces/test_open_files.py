@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from traces.calls import schema
-from traces.calls.descriptors import OpenFile, Process
-from traces.calls.memory import MAPPED
+from traces.calls.handlers import MAPPED
+from traces.calls.processes import OpenFile, Process
 from traces.calls.strace import Reader
 
 from .test_calls import coded, named, opened, places, rows, wrote

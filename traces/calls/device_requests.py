@@ -27,11 +27,9 @@ import pyarrow as pa
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE
 from flashsim.core.units import MILLISECONDS, NEVER
 from traces.calls import schema
-from traces.calls.host import HostSettings
-from traces.calls.journal import ALLOCATION, Journal
-from traces.calls.page_cache import PAGE, PageCache, ReadAhead
+from traces.calls.page_cache import PAGE, HostSettings, PageCache, ReadAhead
 from traces.calls.schema import Call
-from traces.calls.volume import JOURNAL, Extents, Volume
+from traces.calls.volume import ALLOCATION, JOURNAL, Extents, Journal, Volume
 from traces.calls.waiting import Requests, Strand, Strands
 from traces.file.schema import Batches
 

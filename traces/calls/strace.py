@@ -14,8 +14,8 @@ from typing import Any
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.units import SECONDS
-from traces.calls import kernel, lineage, memory, naming, schema
-from traces.calls.descriptors import Namespace, OpenFile, Process
+from traces.calls import handlers, schema
+from traces.calls.processes import BIRTHS, WAITS, Lineage, Namespace, OpenFile, Process
 from traces.calls.syntax import (
     STRING,
     Descriptor,
@@ -79,7 +79,7 @@ class Reader:
     _begun: dict[int, _Open] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._lineage = lineage.Lineage(self.first, self.threads)
+        self._lineage = Lineage(self.first, self.threads)
         #: Standard output of the first process, which others may share; descriptor 1 of a child may be something else.
         self._output = self.first.descriptors.get(1)
 
@@ -117,7 +117,7 @@ class Reader:
             text = begun.text + match[2]
         elif match := _CALL.match(text):
             begun = _Open(match[1], match[2], time)
-            if begun.name in lineage.CALLS:
+            if begun.name in BIRTHS:
                 self._lineage.begin(thread, begun.text)
             if unfinished := _UNFINISHED.search(match[2]):
                 begun.text = match[2][: unfinished.start()]
@@ -149,7 +149,7 @@ class Reader:
             return True
         if opened.file == -1 or kind_of(path) != "file":
             return opened.file == -1 and kind_of(path) != "file"
-        is_renaming = any(begun.name in naming.CALLS.split() for begun in self._begun.values())
+        is_renaming = any(begun.name in handlers.NAMING.split() for begun in self._begun.values())
         return is_renaming or self.names.is_of(opened.file, path)
 
     def miss(self, what: str, where: str) -> None:
@@ -167,7 +167,7 @@ class Reader:
         arguments = arguments_of(begun.text)
         if begun.name == "_llseek" and value == 0:
             base["result"] = integer_of(arguments.pop(2)[1:-1])
-        if name in lineage.CALLS:
+        if name in BIRTHS:
             if "CLONE_UNTRACED" in begun.text:
                 self.miss("what a process did that may not be watched (CLONE_UNTRACED)", f"process {process.number}")
             if not self._lineage.end(thread, value):
@@ -176,10 +176,10 @@ class Reader:
                 yield base
             return
         handler = _HANDLERS.get(name)
-        if name in ("truncate", *naming.CALLS.split()) and not any(map(string_of, arguments)):
+        if name in ("truncate", *handlers.NAMING.split()) and not any(map(string_of, arguments)):
             self.miss("names of files that are made, renamed, removed or resized", name)
         elif handler is not None:
-            yield from handler(self, process, arguments, base | {"path": told} if told else base)
+            yield from handler(self, process, arguments, base | {"path": told} if told else base) or ()
 
     def on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]:
         """The open file that a call works on, and its row with what is known of that file."""
@@ -263,16 +263,15 @@ class Reader:
         folder = (descriptor_of(arguments[at]).path if relative else "") or process.folder
         return normal(text if text.startswith("/") else f"{folder}/{text}" if text else folder)
 
-    def position(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def position(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """The place of the next read or write changes."""
         opened, _ = self.on(process, arguments[0], base)
         if base["error"] is None and base["result"] is not None and opened.file >= 0:
             opened.position = base["result"]
             if arguments[2].startswith("SEEK_END") and integer_of(arguments[1]) == 0:
                 self.names.sizes[opened.file] = base["result"]
-        yield from ()
 
-    def size(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def size(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """The program asks for a file's size: then the recording knows it too."""
         said = " ".join(arguments)
         match = re.search(r"st_size=(\d+)|stx_size=(\d+)", said)
@@ -284,9 +283,8 @@ class Reader:
                 file = self.names.number(self.names.real(self.named(process, arguments, True), True))
             if file >= 0:
                 self.names.sizes[file] = int(match[1] or match[2])
-        yield from ()
 
-    def copy(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def copy(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """A descriptor is copied."""
         if base["error"] is None and base["result"] is not None and (base["call"] != "fcntl" or "F_DUPFD" in arguments[1]):
             is_closing = base["call"] != "dup" and "CLOEXEC" in "".join(arguments[1:])
@@ -297,14 +295,12 @@ class Reader:
         elif base["call"] == "fcntl" and arguments[1] == "F_SETFL" and base["error"] is None:
             opened = self.on(process, arguments[0], base)[0]
             opened.flags = (flags_of(arguments[2]) & _LASTING) | (opened.flags & (schema.SYNC | schema.DSYNC))
-        yield from ()
 
-    def close(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def close(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """A descriptor is closed."""
         process.descriptors.pop(descriptor_of(arguments[0]).number, None)
-        yield from ()
 
-    def close_range(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def close_range(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """Descriptors are closed, or will be when the process runs another program."""
         first, last = (integer_of(each) or 0 for each in arguments[:2])
         numbers = [each for each in process.descriptors if first <= each <= last] if base["error"] is None else []
@@ -314,19 +310,16 @@ class Reader:
             process.closing.update(numbers)
         else:
             process.descriptors = {each: opened for each, opened in process.descriptors.items() if each not in numbers}
-        yield from ()
 
-    def execute(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def execute(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """The process runs another program."""
         if base["error"] is None and base["result"] == 0:
             process.execute()
-        yield from ()
 
-    def enter(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def enter(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         """The process works in another folder."""
         if base["error"] is None:
             process.folder = descriptor_of(arguments[0]).path if base["call"] == "fchdir" else self.named(process, arguments, False)
-        yield from ()
 
     def sync(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A program asks for its writes to be durable."""
@@ -369,22 +362,22 @@ _HANDLERS: dict[str, Any] = {
         ("chdir fchdir", Reader.enter),
         ("fsync fdatasync sync syncfs sync_file_range msync", Reader.sync),
         ("truncate ftruncate fallocate", Reader.resize),
-        (naming.CALLS, naming.name),
-        ("sendfile copy_file_range splice", kernel.transfer),
+        (handlers.NAMING, handlers.name),
+        ("sendfile copy_file_range splice", handlers.transfer),
         ("close", Reader.close),
         ("close_range", Reader.close_range),
         ("lseek", Reader.position),
-        ("mmap", memory.mapping),
-        ("mprotect pkey_mprotect", memory.protect),
-        ("mremap", memory.move),
+        ("mmap", handlers.map_memory),
+        ("mprotect pkey_mprotect", handlers.protect_memory),
+        ("mremap", handlers.move_memory),
         ("execve execveat", Reader.execute),
-        ("io_uring_setup", kernel.ring),
-        ("io_submit", kernel.submit),
-        ("io_getevents io_pgetevents", kernel.complete),
-        ("chroot pivot_root", naming.move_root),
-        (" ".join(lineage.WAITS), lineage.end),
+        ("io_uring_setup", handlers.ring),
+        ("io_submit", handlers.submit),
+        ("io_getevents io_pgetevents", handlers.complete),
+        ("chroot pivot_root", handlers.move_root),
+        (" ".join(WAITS), handlers.end_process),
     )
     for call in calls.split()
 }
 #: System calls that are recorded, as strace takes them; one that a machine does not have is left out.
-EXPRESSION = "trace=" + ",".join(f"?{call}" for call in [*_HANDLERS, "vmsplice", *lineage.CALLS, *_OF_32_BITS])
+EXPRESSION = "trace=" + ",".join(f"?{call}" for call in [*_HANDLERS, "vmsplice", *BIRTHS, *_OF_32_BITS])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from traces.calls import lineage
+from traces.calls.processes import BIRTHS, WAITS
 from traces.calls.schema import Call
 from traces.file.schema import make_batch
 
@@ -48,9 +48,9 @@ class Strands:
         if thread in self._made or thread not in threads:
             threads[thread] = self._made.pop(thread, Strand())
         strand = self._gone_on(thread, threads[thread])
-        if call.result and call.call in lineage.CALLS:
+        if call.result and call.call in BIRTHS:
             self._made[call.result] = replace(strand)
-        elif call.result and call.call in lineage.WAITS:
+        elif call.result and call.call in WAITS:
             self._ended[thread] = call.result
         return strand
 

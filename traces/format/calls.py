@@ -1,6 +1,6 @@
 """Recordings of programs (`traces.calls.schema`), as the requests that they cause of a device, through a page cache and a file system.
 
-Options are those of `traces.calls.host.HostSettings`, such as ``calls:memory=256MiB,read-ahead=0B,journal=no``.
+Options are those of `traces.calls.page_cache.HostSettings`, such as ``calls:memory=256MiB,read-ahead=0B,journal=no``.
 """
 
 import io
@@ -15,7 +15,7 @@ from flashsim.core.errors import DamagedFileError, FlashsimWarning
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.core.units import NEVER
 from traces.calls.device_requests import DeviceRequests
-from traces.calls.host import HostSettings
+from traces.calls.page_cache import HostSettings
 from traces.calls.schema import KEY, Recording, table_of
 from traces.file.schema import DAMAGE, Batches
 from traces.format.base import Example, Format

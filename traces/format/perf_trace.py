@@ -18,7 +18,7 @@ from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.core.units import MICROSECONDS, NEVER, SECONDS
 from flashsim.storage.packed_files import open_bytes
-from traces.calls.host import HostSettings
+from traces.calls.page_cache import HostSettings
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import Reader
 from traces.calls.syntax import hexadecimal

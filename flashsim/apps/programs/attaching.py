@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from traces.calls.descriptors import OpenFile, Process
-from traces.calls.kernel import RINGS
-from traces.calls.memory import MAPPED
+from traces.calls.handlers import MAPPED, RINGS
+from traces.calls.processes import OpenFile, Process
 from traces.calls.schema import APPEND, DIRECT, DSYNC, SYNC
 from traces.calls.syntax import escaped, kind_of
 

@@ -1,14 +1,16 @@
-"""Open files of processes: which file a descriptor stands for, where it reads and writes next, and what forks and renames do."""
+"""Processes of a program: which one a thread belongs to, its open files, and what forks and renames do."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from traces.calls.schema import APPEND
+
+#: Calls that make a thread or a process, and calls that wait for the end of a process.
+BIRTHS, WAITS = ("clone", "clone3", "fork", "vfork"), ("wait4", "waitpid", "waitid")
 
 
 @dataclass
@@ -162,21 +164,76 @@ class Namespace:
         return opened.position
 
 
-class Observed(Protocol):
-    """What is known while calls are read: files by name, and whether contents are kept."""
+@dataclass
+class _Birth:
+    """A call that makes a thread or a process and has not returned: its process, its arguments, and the thread that it is taken to make."""
 
-    names: Namespace
-    contents: bool
-    copied: Callable[[str, int, int], bytes | None]
+    parent: Process
+    flags: str
+    child: int | None = None
 
-    def on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]:
-        """The open file that a descriptor stands for, and a row with what is known of it."""
+    def process(self, child: int) -> Process:
+        """The process of the thread that is made."""
+        return self.parent if "CLONE_THREAD" in self.flags else self.parent.child(child, "CLONE_FILES" in self.flags)
 
-    def named(self, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
-        """The absolute path that a call names."""
+    def is_like(self, other: _Birth) -> bool:
+        """True if the thread that one of the two calls made is in the same process whichever made it."""
+        words = [[word in each.flags for word in ("CLONE_THREAD", "CLONE_FILES")] for each in (self, other)]
+        return self.parent is other.parent and words[0] == words[1]
 
-    def miss(self, what: str, where: str) -> None:
-        """The recording misses something."""
 
-    def is_output(self, opened: OpenFile, row: dict[str, Any]) -> bool:
-        """Whether an open file is standard output of the first process."""
+class Lineage:
+    """Processes of threads.
+
+    `first` is the first process, as it is when recording begins; its number is 0 where that is not known before its first call.  `threads`
+    are its threads then.
+    """
+
+    def __init__(self, first: Process, threads: Sequence[int] = ()) -> None:
+        self._first, self._folder = first, first.folder
+        self._processes = dict.fromkeys(threads, first)
+        self._is_begun = bool(threads)
+        self._births: dict[int, _Birth] = {}
+
+    def process(self, thread: int) -> Process:
+        """The process of a thread; one that is seen first was made by the oldest call that is open and made none yet."""
+        if thread not in self._processes:
+            birth = next((each for each in self._births.values() if each.child is None), None)
+            if birth:
+                birth.child, self._processes[thread] = thread, birth.process(thread)
+            elif self._is_begun:
+                self._processes[thread] = Process(thread, self._folder)
+            else:
+                self._first.number, self._is_begun, self._processes[thread] = self._first.number or thread, True, self._first
+        return self._processes[thread]
+
+    def begin(self, thread: int, flags: str) -> None:
+        """A thread calls clone or fork."""
+        self._births[thread] = _Birth(self.process(thread), flags)
+
+    def end(self, thread: int, child: int | None) -> bool:
+        """That call returns the number of a thread, or none; whether the process of that thread is the one it was taken for."""
+        birth = self._births.pop(thread)
+        if child is None or child <= 0:
+            return birth.child is None
+        if birth.child == child:
+            return True
+        taken = next((each for each in self._births.values() if each.child == child), None)
+        if taken:
+            taken.child = birth.child
+            return taken.is_like(birth)
+        if birth.child is None:
+            self._processes[child] = birth.process(child)
+        return birth.child is None
+
+    def forget_places(self, file: int) -> None:
+        """Where reads and writes of an open file begin is not known any more."""
+        for process in self._processes.values():
+            for opened in process.descriptors.values():
+                if opened.file == file:
+                    opened.position = None
+
+    def exit(self, thread: int) -> None:
+        """A thread ends."""
+        self._processes.pop(thread, None)
+        self._births.pop(thread, None)
