@@ -51,7 +51,6 @@ class Values(NamedTuple):
 
 
 def attribute(name: str, column: pa.Array | pa.ChunkedArray) -> Attribute:
-    """Storage of a column of a plain type (`flashsim.storage.columns.plain_array`)."""
     kind, nullable = column.type, column.null_count > 0
     if pa.types.is_null(kind):
         return Attribute(name, kind, 0)

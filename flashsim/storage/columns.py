@@ -41,7 +41,6 @@ def binary_array(offsets: Integers, data: npt.NDArray[np.uint8], valid: npt.NDAr
 
 
 def text_array(pieces: pa.Array) -> pa.Array:
-    """Bytes as texts."""
     try:
         return pieces.cast(pa.large_string())
     except pa.ArrowInvalid:

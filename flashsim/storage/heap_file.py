@@ -54,7 +54,6 @@ class HeapFile(File):
 
     @property
     def relation(self) -> Relation:
-        """Whose rows it holds."""
         assert isinstance(self.layout.row_format, Relation)
         return self.layout.row_format
 
@@ -136,7 +135,6 @@ def heap_file(relation: Relation, page_size: int, pages: int | None = None, page
 
 
 def _rows(relation: Relation, begin: int, end: int) -> Tuples:
-    """A run of rows."""
     return keyed(relation.keys(slice(begin, end)), np.arange(begin, end))
 
 

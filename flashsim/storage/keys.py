@@ -147,7 +147,6 @@ def _hashed(value: Any) -> Any:
 
 
 def _by_rank(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Ranks in the sorted distinct values of both columns, of one type."""
     distinct = pc.unique(pa.concat_arrays([pc.unique(r), pc.unique(s)])).drop_null()
     ordered = distinct.take(pc.array_sort_indices(distinct))
     codes = []

@@ -23,7 +23,6 @@ PAGE_FORMAT = "sqlite"
 
 
 def check_page_size(page_size: int, page_format: str = PAGE_FORMAT) -> None:
-    """Refuse a page size that a page format does not have."""
     PAGE_FORMATS.load(page_format).check_page_size(page_size)
 
 
@@ -70,7 +69,6 @@ class Layout:
 
     @property
     def reserved_places(self) -> tuple[int, ...]:
-        """The pages of a base file, counted from 0, that hold no tuples, in ascending order."""
         return self._pages.reserved_places(self.page_size)
 
     @property
@@ -79,7 +77,6 @@ class Layout:
         return not isinstance(self._pages.parts, MethodType)  # as families put in what a member leaves out
 
     def cell_sizes(self, tuples: Tuples) -> Integers:
-        """Bytes that each tuple takes of a page's room, shape (n,)."""
         return self._pages.cell_sizes(self.row_format, tuples)
 
     def encode(self, tuples: Tuples, numbers: Integers | None = None) -> Bytes:

@@ -72,7 +72,6 @@ class Relation:
         return len(self.codes)
 
     def keys(self, rows: Integers | slice) -> Integers:
-        """Key codes of some rows."""
         return self.codes[rows].astype(np.int64, copy=False)
 
     @property
@@ -85,7 +84,6 @@ class Relation:
         return {"row": np.int32 if len(self) <= np.iinfo(np.int32).max else np.int64}
 
     def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
-        """Key codes beside row ids."""
         rows = columns["row"].astype(np.int64)
         return {"key": self.keys(rows), "row": rows}
 
@@ -95,31 +93,25 @@ class Relation:
         return Attribute(None, pa.int64(), np.dtype(self.base_columns["row"]).itemsize), *self.records.attributes()
 
     def place(self, column: str) -> int:
-        """The key column's, or that of row ids."""
         return 0 if column == "row" else 1 + self.records.names.index(self.key)
 
     def stored(self, tuples: Tuples) -> list[pa.Array]:
-        """Row ids and all columns of some rows."""
         return [column_of(tuples.rows), *(joined(column) for column in self.records.take(tuples.rows).columns)]
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
-        """Key codes, or row ids."""
         if column == "key":
             return self.stored_keys.codes(stored_column(stored))
         return self._known_rows(array_of(stored))
 
     def check(self, tuples: Tuples) -> None:
-        """Refuse a row id that no row has."""
         for extreme in (int(tuples.rows.min(initial=0)), int(tuples.rows.max(initial=0))):
             if len(tuples) and not 0 <= extreme < len(self):
                 raise CapacityError(f"{self.title}: row {extreme}, but it has {len(self)}, from 0")
 
     def largest_record(self) -> int:
-        """Bytes of the largest row as a SQLite record."""
         return self._sizes if isinstance(self._sizes, int) else int(self._sizes.max(initial=0))
 
     def record_sizes(self, tuples: Tuples) -> int | Integers:
-        """Bytes of some rows as SQLite records: one number, or shape (n,)."""
         return self._sizes if isinstance(self._sizes, int) else self._sizes[tuples.rows].astype(np.int64)
 
     def numbers(self, tuples: Tuples) -> Integers:
@@ -127,11 +119,9 @@ class Relation:
         return tuples.rows
 
     def encode(self, tuples: Tuples) -> tuple[Bytes, Integers]:
-        """The SQLite records of some rows, one after the other, and where each begins, shape (n + 1,)."""
         return self.records.encode(tuples.rows)
 
     def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
-        """Key codes and row ids of records that lie at ``data[starts[i]:ends[i]]``."""
         keys = self.decode_values((self.key,), data, numbers, starts, ends).column(0)
         return {"key": self.stored_keys.codes(joined(keys)), "row": numbers}
 

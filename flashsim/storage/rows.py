@@ -61,7 +61,6 @@ class Tuples:
         return Tuples(self.chosen(keep).columns, kept_before[self.pages])
 
     def only(self, columns: tuple[str, ...]) -> Tuples:
-        """Some of the columns."""
         return Tuples({name: self.columns[name] for name in columns}, self.pages)
 
     def chosen(self, which: npt.NDArray[Any] | slice) -> Tuples:
@@ -178,12 +177,10 @@ class FixedRows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(self.widths)
 
     @property
     def base_columns(self) -> Mapping[str, npt.DTypeLike]:
-        """Every column."""
         return {column: np.int32 if width <= 4 else np.int64 for column, width in self.widths.items()}
 
     def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
@@ -191,16 +188,13 @@ class FixedRows:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """Every column, of its width, and the padding."""
         padding = [Attribute("padding", pa.large_binary(), self.padding)] if self.padding else []
         return (*(Attribute(column, pa.int64(), width) for column, width in self.widths.items()), *padding)
 
     def place(self, column: str) -> int:
-        """The number of a column."""
         return self.columns.index(column)
 
     def stored(self, tuples: Tuples) -> list[pa.Array]:
-        """The columns, and the padding."""
         padding = [pa.repeat(pa.scalar(bytes(self.padding), pa.large_binary()), len(tuples))] if self.padding else []
         return [*(column_of(tuples.columns[column]) for column in self.widths), *padding]
 
@@ -208,7 +202,6 @@ class FixedRows:
         return array_of(stored)
 
     def check(self, tuples: Tuples) -> None:
-        """Refuse a number that is too large for its width."""
         for column, width in self.widths.items():
             values, bound = tuples.columns[column], 1 << (8 * width - 1)
             for extreme in (int(values.min(initial=0)), int(values.max(initial=0))):
@@ -238,7 +231,6 @@ class FixedRows:
         return out.reshape(-1), np.arange(len(tuples) + 1) * self.largest_record()
 
     def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
-        """The columns of records that lie at ``data[starts[i]:ends[i]]``."""
         header, size = self._header(), self.largest_record()
         at = len(header)
         sized = not numbers.any() and bool((ends - starts == size).all())
@@ -254,7 +246,6 @@ class FixedRows:
         return columns
 
     def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
-        """Decode some columns (see `decode`)."""
         columns = self.decode(data, numbers, starts, ends)
         return pa.table({name: column_of(columns[name]) for name in attributes})
 

@@ -159,7 +159,6 @@ def check_parquet(table: pa.Table) -> pa.Table:
 
 
 def frame_of(table: pa.Table) -> "pd.DataFrame":
-    """A table as a frame of pandas; integers stay integers beside NULLs."""
     frame: pd.DataFrame = readable(table).to_pandas(integer_object_nulls=True)
     return frame
 

@@ -39,12 +39,10 @@ class _Segments:
 
     @property
     def first(self) -> Integers:
-        """The first page of each segment, shape (count,)."""
         return self._places[0, : self.count]
 
     @property
     def offset(self) -> Integers:
-        """Begin of each segment, bytes, shape (count,)."""
         return self._places[1, : self.count]
 
     def add(self, page: int, offset: int) -> None:

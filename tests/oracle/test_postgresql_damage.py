@@ -209,7 +209,7 @@ def test_what_is_no_table(others: dict[str, Path]) -> None:
 
 
 def test_more_than_memory_holds(damaged: Damaged, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashsim.storage.source._postgresql_heap.free_memory", lambda: 100_000)
+    monkeypatch.setattr("flashsim.storage.source.base.free_memory", lambda: 100_000)
     damaged.path.write_bytes(damaged.whole)
     assert "take up to" in refusal(f"pg:{damaged.path}:{DEFINITION}")
 

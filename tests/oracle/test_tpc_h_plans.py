@@ -12,7 +12,7 @@ import pytest
 
 from flashsim.storage.source import tpch
 from tests.tiers import DEEP_RUN, deep
-from traces.transactions._tpc_h_plans import QUERIES, RELATIONS, Reach
+from traces.transactions.tpc_h import QUERIES, RELATIONS, Reach
 
 #: By default of what other tests generate too: orders and line items.
 SCALE = 0.1 if DEEP_RUN else 0.01

@@ -18,9 +18,9 @@ from traces.transactions import scaled, workload
 from traces.transactions import tpc_c as tpcc
 from traces.transactions import tpc_h as tpch
 from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
-from traces.transactions._tpc_h_plans import ORDERS
 from traces.transactions.tpc_c import layout
 from traces.transactions.tpc_e import MIX
+from traces.transactions.tpc_h import ORDERS
 
 #: Standard errors by which a mean may be off.
 _ERRORS = 5

@@ -113,7 +113,6 @@ class DeviceRequests:
     # What calls do.
 
     def take(self, number: int, call: Call) -> None:
-        """Take the next call."""
         self._wake(call.time)
         self.requests.call = number
         strand, name, file = self._strands.at(call), call.call, call.file

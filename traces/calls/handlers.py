@@ -71,7 +71,6 @@ def _source(reader: Reader, process: Process, arguments: list[str], path: str) -
 
 
 def map_memory(reader: Reader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Memory stands for a file."""
     if base["error"] is not None or len(arguments) < 6:
         return
     length = integer_of(arguments[1]) or 0
@@ -101,7 +100,6 @@ def protect_memory(reader: Reader, process: Process, arguments: list[str], base:
 
 
 def move_memory(reader: Reader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
-    """Memory is moved, or has another length."""
     old, new = integer_of(arguments[0]) or 0, base["result"]
     if base["error"] is None and new is not None:
         paths = {path for first, last, path in process.mapped if first <= old < last}
@@ -110,7 +108,6 @@ def move_memory(reader: Reader, process: Process, arguments: list[str], base: di
 
 
 def _unmap(process: Process, begin: int, end: int) -> None:
-    """Memory stands for something else."""
     if process.mapped:
         parts = ((part, path) for first, last, path in process.mapped for part in ((first, min(last, begin)), (max(first, end), last)))
         process.mapped[:] = [(*part, path) for part, path in parts if part[0] < part[1]]
@@ -195,7 +192,6 @@ def _keep(reader: Reader, source: dict[str, Any], row: dict[str, Any], is_printe
 
 
 def end_process(reader: Reader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A process has ended that a thread waited for."""
     text = " ".join(arguments)
     said = re.search(r"si_pid=(\d+)", text) if base["call"] == "waitid" else None
     number = int(said[1]) if said else base["result"] or 0

@@ -86,7 +86,6 @@ class PageCache:
         pages.add(page[1])
 
     def clean(self, file: int, pages: Iterable[int]) -> None:
-        """Pages of a file are as on the device."""
         dirty = self.dirty.get(file, set())
         gone = dirty.intersection(pages)
         dirty -= gone

@@ -60,7 +60,6 @@ class Process:
         (self.closing.add if is_closing else self.closing.discard)(descriptor)
 
     def execute(self) -> None:
-        """The process runs another program."""
         self.descriptors = {each: opened for each, opened in self.descriptors.items() if each not in self.closing}
         self.closing, self.mapped = set(), []
 
@@ -122,7 +121,6 @@ class Namespace:
         self._paths.setdefault(file, set()).add(new)
 
     def removed(self, path: str) -> None:
-        """A path stands for no file any more."""
         self._by_path.pop(path, None)
         self._links.pop(path, None)
 
@@ -173,7 +171,6 @@ class _Birth:
     child: int | None = None
 
     def process(self, child: int) -> Process:
-        """The process of the thread that is made."""
         return self.parent if "CLONE_THREAD" in self.flags else self.parent.child(child, "CLONE_FILES" in self.flags)
 
     def is_like(self, other: _Birth) -> bool:
@@ -208,7 +205,6 @@ class Lineage:
         return self._processes[thread]
 
     def begin(self, thread: int, flags: str) -> None:
-        """A thread calls clone or fork."""
         self._births[thread] = _Birth(self.process(thread), flags)
 
     def end(self, thread: int, child: int | None) -> bool:
@@ -234,6 +230,5 @@ class Lineage:
                     opened.position = None
 
     def exit(self, thread: int) -> None:
-        """A thread ends."""
         self._processes.pop(thread, None)
         self._births.pop(thread, None)

@@ -115,7 +115,6 @@ class Recording:
     extents: Mapping[str, Sequence[tuple[int, int, int]]] = field(default_factory=dict)
 
     def write(self, path: Path | BinaryIO, provenance: Mapping[str, Any]) -> None:
-        """Write the recording as Parquet."""
         about = {"version": VERSION, "command": list(self.command), "missed": list(self.missed), "facts": dict(self.facts)}
         about |= {"extents": dict(self.extents)} if self.extents else {}
         metadata = {KEY: json.dumps(about | {"provenance": provenance}).encode()}

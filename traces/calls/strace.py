@@ -235,7 +235,6 @@ class Reader:
             opened.moved = end
 
     def open(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """A file is opened."""
         if base["error"] or base["result"] is None:
             return
         name = base["call"]
@@ -285,7 +284,6 @@ class Reader:
                 self.names.sizes[file] = int(match[1] or match[2])
 
     def copy(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
-        """A descriptor is copied."""
         if base["error"] is None and base["result"] is not None and (base["call"] != "fcntl" or "F_DUPFD" in arguments[1]):
             is_closing = base["call"] != "dup" and "CLOEXEC" in "".join(arguments[1:])
             process.assign(base["result"], self.on(process, arguments[0], base)[0], is_closing)
@@ -297,7 +295,6 @@ class Reader:
             opened.flags = (flags_of(arguments[2]) & _LASTING) | (opened.flags & (schema.SYNC | schema.DSYNC))
 
     def close(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
-        """A descriptor is closed."""
         process.descriptors.pop(descriptor_of(arguments[0]).number, None)
 
     def close_range(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
@@ -312,12 +309,10 @@ class Reader:
             process.descriptors = {each: opened for each, opened in process.descriptors.items() if each not in numbers}
 
     def execute(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
-        """The process runs another program."""
         if base["error"] is None and base["result"] == 0:
             process.execute()
 
     def enter(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
-        """The process works in another folder."""
         if base["error"] is None:
             process.folder = descriptor_of(arguments[0]).path if base["call"] == "fchdir" else self.named(process, arguments, False)
 
@@ -332,7 +327,6 @@ class Reader:
         yield row | {"flags": row["flags"] | schema.DATA_ONLY * (base["call"] == "fdatasync")}
 
     def resize(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """A file has another size."""
         if base["call"] == "truncate":
             path = self.named(process, arguments, False)
             opened = process.at(path)

@@ -30,7 +30,6 @@ class Strand:
     since: int = 0
 
     def wait(self, number: int, end: int) -> None:
-        """Wait for a request, and go on."""
         self.last, self.since = max(self.last, number), end
 
 
@@ -43,7 +42,6 @@ class Strands:
         self._made, self._ended = dict[int, Strand](), dict[int, int]()
 
     def at(self, call: Call) -> Strand:
-        """The thread that makes a call."""
         threads, thread = self._threads[call.process], call.thread
         if thread in self._made or thread not in threads:
             threads[thread] = self._made.pop(thread, Strand())
@@ -112,7 +110,6 @@ class Requests:
         return self.count - 1
 
     def batch(self) -> pa.RecordBatch:
-        """Hand out the latest."""
         columns: dict[str, Any] = {name: list(values) for name, values in zip(Request._fields, zip(*self.rows, strict=True), strict=True)}
         labels = pa.array(columns.pop("label"), pa.string()).dictionary_encode()
         first, self.rows = self.count - len(self.rows), []

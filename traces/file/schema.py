@@ -119,7 +119,6 @@ def unknown_columns(schema: pa.Schema) -> frozenset[str]:
 
 
 def open_trace(path: str | Path) -> pq.ParquetFile:
-    """A trace file, checked."""
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
     except OSError as problem:

@@ -126,7 +126,6 @@ class Reader:
         self._begin: int | None = None
 
     def batch(self, lines: _text.Lines) -> pa.RecordBatch:
-        """The requests of the next lines."""
         columns = self._columns
         for holds, column in columns.items():
             if holds not in ("completed", "latency", "label"):
@@ -182,7 +181,6 @@ class Reader:
 
 
 def _whole(lines: _text.Lines, column: Column) -> Integers:
-    """A column in bytes, or of plain whole numbers."""
     if not column.decimals:
         return lines.scaled(column.name, column.unit)
     exact = pc.multiply(lines.table.column(column.name).cast(pa.decimal256(53, 15)), pa.scalar(Decimal(column.unit), pa.decimal256(20)))
@@ -264,7 +262,6 @@ class ColumnsOfText(WritableFormat):
         return has_fractions or len(times) < 2 or max(times) - min(times) < self._table["longest_pause"] * (len(times) - 1)
 
     def basis(self, path: Path) -> str:
-        """See `traces.format.base.Format.basis`."""
         return f"its first lines, {self._separator.join(column.name for column in self._columns)}: {', '.join(map(str, self._columns))}"
 
     def doubt(self, path: Path) -> str:
@@ -286,7 +283,6 @@ class ColumnsOfText(WritableFormat):
         return "all its offsets and lengths are multiples of 512, as of a table in bytes" if all(whole[SECTOR]) and not whole[1] else ""
 
     def read(self, path: Path) -> Batches:
-        """See `traces.format.base.Format.read`."""
         reader, types = Reader(self._columns, self._unknown), {column.name: column.type for column in self._columns}
         edit, nulls = (self._tightened if self._table.get("loose") else None), [self._unknown] if self._unknown else []
         chunks = _text.read_words(path, types) if self._separator == " " else _text.read_csv(path, types, edit, nulls)
@@ -299,7 +295,6 @@ class ColumnsOfText(WritableFormat):
         return rest.sub(rb"\1", plain) if rest.search(plain) else plain
 
     def write(self, batches: Batches, path: Path) -> None:
-        """See `traces.format.base.WritableFormat.write`."""
         batches = self._none_before_the_first(batches) if self._time.from_first else batches
         _text.write_lines(path, batches, lambda batch: [self._values_of(batch, column) for column in self._columns], self._separator)
 

@@ -49,7 +49,6 @@ class IOLog(WritableFormat):
         self._title = b"fio version %d iolog" % table["version"]
 
     def recognise(self, path: Path) -> bool:
-        """The first line names the version."""
         return _text.head(path)[:1] == [self._title]
 
     def read(self, path: Path) -> Batches:
@@ -130,7 +129,6 @@ class IOLog(WritableFormat):
 
 
 def _files(lines: _text.Lines, numbers: _text.DeviceNumbers) -> tuple[Integers, pa.DictionaryArray]:
-    """Devices and labels of lines, shape (n,) each."""
     labels = lines.table.column("filename").combine_chunks().dictionary_encode()
     device, names = [], []
     for name in labels.dictionary.to_pylist():

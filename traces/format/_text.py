@@ -89,7 +89,6 @@ class Lines:
         return replace(self, table=self.table.take(pa.array(rows)), rows=rows if self.rows is None else self.rows[rows])
 
     def numbers(self, name: str) -> npt.NDArray[Any]:
-        """A numeric column, shape (n,)."""
         return self.table.column(name).to_numpy()
 
     def refuse(self, bad: Bools, why: str) -> None:
@@ -200,7 +199,6 @@ def single_blanks(data: bytes) -> bytes:
 
 
 def read_words(path: Path, columns: Types) -> Iterator[Lines]:
-    """Lines with fields between blanks."""
     for first, _, data in chunks(path):
         yield parse(path, first, single_blanks(data), columns, " ")
 

@@ -118,12 +118,10 @@ def load_format(name: str) -> Format:
 
 @cache
 def formats() -> dict[str, Format]:
-    """All members by name."""
     return {name: load_format(name) for name in FORMATS.names()}
 
 
 def writable() -> list[str]:
-    """The names of the members that can be written."""
     return [name for name, member in formats().items() if _is_writable(member)]
 
 

@@ -81,7 +81,6 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> Batches:
-    """Requests in order of issue (`traces.format._block_events`)."""
     return _block_events.requests(lambda: _events(path), path)
 
 

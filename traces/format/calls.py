@@ -35,7 +35,6 @@ class Host(Format):
         self._settings = settings
 
     def recording(self, path: Path) -> Recording:
-        """The recording in a file."""
         return Recording.read(path)
 
     def recognise(self, path: Path) -> bool:
@@ -49,7 +48,6 @@ class Host(Format):
             return False
 
     def configured(self, options: str) -> Format:
-        """A host of other settings."""
         return type(self)(parsed(f"{self.NAME}:{options}", HostSettings, {}))
 
     def read(self, path: Path) -> Batches:

@@ -56,7 +56,6 @@ def recognise(path: Path) -> bool:
 
 
 def configured(options: str) -> Format:
-    """Columns by options."""
     columns = dict[str, Column]()
     for option in options.split(","):
         role, equals, column = option.strip().partition("=")
@@ -103,7 +102,6 @@ class Layout:
 
     @classmethod
     def of(cls, line: str) -> "Layout":
-        """By the first line."""
         line = line.removeprefix("\ufeff").strip()
         delimiter = max(_DELIMITERS, key=lambda one: len(_text.fields(line, one)))
         delimiter = delimiter if delimiter in line or not re.search(r"\s", line) else " "
@@ -152,14 +150,12 @@ class _NamedColumns(Format):
         return configured(options)
 
     def basis(self, path: Path) -> str:
-        """See `traces.format.base.Format.basis`."""
         for layout, _, body in bodies(path):
             columns = sorted(self._roles(path, layout, body).values(), key=lambda column: layout.names.index(column.name))
             return f"its columns, {', '.join(f'{column.name} ({column})' for column in columns)}"
         return ""
 
     def read(self, path: Path) -> Batches:
-        """See `traces.format.base.Format.read`."""
         columns, reader, left_out = dict[str, Column](), Reader([]), 0
         for layout, number, body in bodies(path):
             if not columns:

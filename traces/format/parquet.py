@@ -33,7 +33,6 @@ def recognise(path: Path) -> bool:
 
 
 def read(path: Path) -> Batches:
-    """Read row by row, as it was recorded."""
     file, first = open_trace(path), 0
     try:
         for batch in _batches(file):

@@ -149,7 +149,6 @@ class Parser:
 
 
 def are_words(kind: pa.DataType) -> bool:
-    """True of Arrow's types of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

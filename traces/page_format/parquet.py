@@ -30,7 +30,6 @@ def recognise(path: Path) -> bool:
 
 
 def references(path: Path) -> ReferenceBatches:
-    """Row by row."""
     row = 0
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:

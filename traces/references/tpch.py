@@ -87,7 +87,6 @@ class Stream(Generated):
             pending, part = pending - len(pages), part + 1
 
     def _lookups(self, random: np.random.Generator) -> list[Integers]:
-        """The pages of lookups in each table, shape (n, levels and 1)."""
         keys = self.keys(BATCH // 16, random)
         return [self._pages(self.tables[name], keys[name]) for name in keys if self.lookups in (name, "lineitem")]
 

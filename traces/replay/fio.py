@@ -44,13 +44,11 @@ _LOG = {"at": pa.int64(), "latency": pa.int64(), "operation": pa.int64(), "lengt
 
 
 def check() -> None:
-    """See `traces.replay.base.Engine`."""
     if not shutil.which("fio"):
         raise FlashsimError("engine: fio is not installed, or not on PATH; take --engine builtin")
 
 
 def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None = None) -> str:
-    """See `traces.replay.base.Engine`."""
     if len(set(device.beside.values())) > 1:
         raise InvalidParameterError("engine", "fio", "it replays on one device; several are for builtin")
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:

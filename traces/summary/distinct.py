@@ -55,7 +55,6 @@ class Footprint:
 
     @property
     def size(self) -> int:
-        """Bytes of all ranges."""
         return int((self.ranges[:, 1] - self.ranges[:, 0]).sum())
 
 

@@ -46,7 +46,6 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Values that were counted."""
         return int(self._counts.sum())
 
     @property

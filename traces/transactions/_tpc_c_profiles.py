@@ -130,7 +130,6 @@ def draw_of(key: int, number: int) -> int:
 
 @inlined_kernel
 def refer(references: Integers, row: int, page: int, marks: int) -> int:
-    """Note a reference to a page; returns the next row."""
     references[row, FIRST] = page
     references[row, COUNT] = 1
     references[row, MARKS] = marks

@@ -84,7 +84,6 @@ class TransactionWorkload(ABC):
         return {}
 
     def batches(self) -> Iterator[Transactions]:
-        """See `flashsim.core.transactions.TransactionStream`."""
         for part in self.parts():
             for begin in range(0, len(part.ends), self.batch):
                 ends = part.ends[begin : begin + self.batch]
@@ -208,11 +207,9 @@ class CutReferences:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """See `flashsim.core.transactions.TransactionStream`."""
         return ("transaction",)
 
     def batches(self) -> Iterator[Transactions]:
-        """See `flashsim.core.transactions.TransactionStream`."""
         rest, most = np.empty((0, 3), np.int64), self.each * self.batch
         for batch in self.source.batches():
             whole = len(rest) + len(batch.pages)
@@ -237,7 +234,6 @@ class _Numbered:
     ranks: Integers
 
     def batches(self) -> ReferenceBatches:
-        """See `ReferenceSource`."""
         for batch in self.source.batches():
             yield References(self.ranks[self.numbers.number(batch.pages) - FIRST_PAGE], batch.writes)
 

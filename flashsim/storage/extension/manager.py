@@ -272,7 +272,6 @@ def _in_turn(ext: Extension, number: int) -> int:
 
 @inlined_kernel
 def _take(ext: Extension, design: Policies, page: int) -> int:
-    """A frame for a page that has none, or `NONE`."""
     partition = partition_of(ext, page)
     if ext.numbers[state.ROTATES]:
         return _in_turn(ext, partition)

@@ -50,7 +50,6 @@ class Ring(NamedTuple):
 
     @classmethod
     def of(cls, room: int) -> Ring:
-        """The ring of a device of so many bytes."""
         return cls(max(1, room // SECTOR - 1) * SECTOR)
 
     def place(self, behind: int, length: int) -> int:
@@ -105,15 +104,12 @@ class Durable:
         return self.table.get(frame, FREE_ENTRY)
 
     def records_from(self, first: int, end: int) -> Iterator[tuple[int, Record]]:
-        """Records in order, with their numbers."""
         return ((lsn, self.log[lsn]) for lsn in range(first, end))
 
     def bytes_from(self, first: int, end: int) -> int:
-        """Bytes of records."""
         return sum(self.log[lsn].length for lsn in range(first, end))
 
     def apply(self, write: Write) -> None:
-        """Let a write have been done."""
         if write.target == BOOT:
             self.boot = write.items[0][1]
         else:
@@ -152,7 +148,6 @@ class Durable:
         return SECTOR + behind - oldest // SECTOR * SECTOR
 
     def truncate(self, first: int) -> None:
-        """Give up the records before one."""
         for lsn in range(self.first, first):
             self.log.pop(lsn, None)
             self.places.pop(lsn, None)

@@ -48,7 +48,6 @@ class Version(NamedTuple):
     is_torn: bool = False
 
     def with_row(self, lsn: int, row: int, value: int) -> Version:
-        """The page after a record."""
         return Version(self.page, lsn, (*self.rows[:row], value, *self.rows[row + 1 :]))
 
 
@@ -84,7 +83,6 @@ class Record:
 
     @property
     def length(self) -> int:
-        """Bytes of the log."""
         return RECORD_BYTES + self.image + ENTRY_BYTES * len(self.entries) + ACTIVE_BYTES * len(self.active)
 
     def __str__(self) -> str:
@@ -116,5 +114,4 @@ class Boot(NamedTuple):
 
     @property
     def truncation(self) -> int:
-        """The oldest record that is kept."""
         return min(self.begin, self.oldest_dirty, self.oldest_transaction)

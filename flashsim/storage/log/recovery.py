@@ -66,7 +66,6 @@ class RestartDesign:
 
     @property
     def in_a_sector(self) -> int:
-        """Entries in a sector of the table's file."""
         return SECTOR // self.entry
 
 
@@ -128,20 +127,12 @@ class Recovery:
 
     @property
     def first_scanned(self) -> int:
-        """The first record that analysis reads."""
         return max(1, min(self.durable.boot.oldest_dirty, self.durable.boot.begin))
 
     def has(self, guard: str) -> bool:
         return guard not in self.without
 
     def run(self) -> Steps:
-        """All of it.
-
-        Raises
-        ------
-        RedoFailureError
-            What is needed is not there.
-        """
         yield Read(BOOT, (0,))
         yield from contract.loaded(self.restart.name, lambda: self.restart.load(self))
         contract.check_entries(self.restart.name, "load", self.frames, self.entries, self.frame_of)
@@ -185,7 +176,6 @@ class Recovery:
         self.phases.entries_loaded = self.frames
 
     def drop(self, frame: int) -> None:
-        """Let a frame count as free."""
         entry = self.entries.pop(frame, FREE_ENTRY)
         if self.frame_of.get(entry.page) == frame:
             del self.frame_of[entry.page]
@@ -247,7 +237,6 @@ class Recovery:
                 raise contract.failure(self.restart.name, "meet", problem) from problem
 
     def _read(self, pages: Sequence[int]) -> Steps:
-        """Bring pages into memory together."""
         wanted = [page for page in pages if page not in self.pages]
         if not wanted:
             return
@@ -302,7 +291,6 @@ class Recovery:
                 yield Write(TABLE, ((frame, FREE_ENTRY),))
 
     def redo(self) -> Steps:
-        """Do again what pages lack."""
         oldest = min((first for first, _ in self.dirty.values()), default=self.end)
         yield from self._read_log(oldest)
         window, missing = list[tuple[int, Record]](), dict[int, None]()
@@ -393,7 +381,6 @@ class Recovery:
         return self.durable.on_disk(page) if frame is None else self.durable.in_frame(frame)
 
     def newest_value(self) -> int:
-        """The largest value of a row anywhere."""
         versions = [*self.durable.disk.values(), *self.durable.ssd.values(), *self.pages.values()]
         values = [row for version in versions for row in version.rows]
         return max([*values, *(record.after for record in self.durable.log.values())], default=0)

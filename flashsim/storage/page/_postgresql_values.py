@@ -63,7 +63,6 @@ class Stored(NamedTuple):
 
 
 def stored_as(attribute: Attribute, title: str) -> Stored:
-    """Stored form of an attribute's values."""
     kind, types = attribute.kind, pa.types
     if types.is_integer(kind) and not types.is_uint64(kind):
         unsigned = types.is_unsigned_integer(kind)
@@ -136,7 +135,6 @@ def _has_zero(texts: pa.Array) -> bool:
 
 
 def _numerics(column: pa.Array) -> pa.Array:
-    """Whole numbers and decimals as a numeric's bytes."""
     if not pa.types.is_decimal(column.type):
         column = column.cast(pa.decimal128(20, 0))
     scale, valid = max(column.type.scale, 0), array_of(column.is_valid())
@@ -219,7 +217,6 @@ def decimal_type(precision: int, scale: int) -> pa.DataType:
 
 
 def _decimals(data: Bytes, at: Integers, size: Integers, valid: npt.NDArray[np.bool_], kind: pa.DataType | None) -> pa.Array:
-    """Numerics, by their texts."""
     if (size[valid] < 2).any() or (size[valid] & 1).any():
         raise SchemaError("a value is no numeric")
     begins = np.concatenate([[0], np.cumsum(size[valid])])

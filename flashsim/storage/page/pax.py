@@ -52,13 +52,11 @@ class Minipage(NamedTuple):
 
 
 def check_page_size(page_size: int) -> None:
-    """Refuse a page size, bytes, that is no whole sectors, or beyond what two bytes count."""
     if page_size % SECTOR or not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
         raise InvalidParameterError("page size", f"{page_size} B", "it must be a multiple of 512 B, up to 64 KiB")
 
 
 def room(row_format: RowFormat, page_size: int) -> int:
-    """Bytes of values that a page holds of such tuples."""
     return _capacity(row_format, page_size) * _cell_size(row_format)
 
 
@@ -78,7 +76,6 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Pages that hold tuples as their boundaries say, shape (pages, page_size)."""
     minipages, pages = _minipages(row_format, page_size), np.asarray(tuples.pages, np.int64)
     row_format.check(tuples)
     fullest = int(np.diff(pages).max(initial=0))
@@ -93,7 +90,6 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
 
 
 def parts(row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str, ...], page_size: int) -> tuple[tuple[int, int], ...]:
-    """The bytes of a page with some minipages, as (first byte, bytes) in whole sectors; those that touch are one."""
     runs: list[tuple[int, int]] = []
     minipages = _minipages(row_format, page_size)
     for number in sorted(_numbers(row_format, columns, attributes)):
@@ -105,7 +101,6 @@ def parts(row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Some columns of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read."""
     numbers = [row_format.place(column) for column in columns]
     pages, arrays = _read(row_format, numbers, data)
     columns_read: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
@@ -113,7 +108,6 @@ def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
-    """Some attributes of the tuples of pages, shape (pages, page_size), in order, of whose minipages alone is read."""
     _, arrays = _read(row_format, _numbers(row_format, (), attributes), data)
     return pa.table(dict(zip(attributes, arrays, strict=True)))
 

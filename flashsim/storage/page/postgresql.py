@@ -49,13 +49,11 @@ _SIZES: WeakKeyDictionary[Records | RowFormat, Integers] = WeakKeyDictionary()
 
 
 def check_page_size(page_size: int) -> None:
-    """Refuse a page size, bytes, that no PostgreSQL is built with."""
     if page_size & (page_size - 1) or not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
         raise InvalidParameterError("page size", f"{page_size} B", "PostgreSQL's pages are a power of two from 1 KiB to 32 KiB")
 
 
 def room(row_format: RowFormat, page_size: int) -> int:
-    """Bytes of tuples, their line pointers included, that a page holds."""
     return page_size - pg.PAGE_HEADER
 
 
@@ -75,7 +73,6 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Pages that hold tuples as their boundaries say, shape (pages, page_size); `number_pages` has yet to follow."""
     row_format.check(tuples)
     pages = np.asarray(tuples.pages, np.int64)
     types, values = _stored(row_format), _values(row_format, row_format.stored(tuples))
@@ -93,27 +90,23 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
 
 
 def number_pages(data: Bytes, numbers: Integers) -> None:
-    """Tell pages, shape (pages, page_size), their numbers in the file, and write their checksums."""
     pg.number_tuples(data, numbers)
     data[:, _CHECKSUM : _CHECKSUM + 2] = pg.checksums(data, numbers).astype("<u2").view(np.uint8).reshape(-1, 2)
 
 
 def verify_pages(row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
-    """Refuse pages, shape (pages, page_size), whose checksums are not those of their bytes and numbers."""
     checksums = np.ascontiguousarray(data[:, _CHECKSUM : _CHECKSUM + 2]).view("<u2").reshape(-1)
     for page in np.flatnonzero(checksums != pg.checksums(data, numbers))[:1]:
         raise DamagedFileError(f"{row_format.title}: page {numbers[page]} has another checksum than its bytes")
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Some columns of the tuples of pages, shape (pages, page_size), in order."""
     pages, arrays = _read(row_format, [row_format.place(column) for column in columns], data)
     columns_read: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
     return Tuples(columns_read, pages)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
-    """Some attributes of the rows of pages, shape (pages, page_size), in order."""
     names = [attribute.name for attribute in row_format.attributes]
     _, arrays = _read(row_format, [names.index(name) for name in attributes], data)
     return pa.table(dict(zip(attributes, arrays, strict=True)))

@@ -52,7 +52,6 @@ _BYTES_AT_ONCE = 16 << 20
 
 
 def check_page_size(page_size: int) -> None:
-    """Refuse a page size, bytes, that SQLite does not know."""
     if page_size & (page_size - 1) or not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
         raise InvalidParameterError("page size", f"{page_size} B", "it must be a power of two from 512 B to 64 KiB")
 
@@ -63,7 +62,6 @@ def leaf_room(page_size: int) -> int:
 
 
 def room(row_format: RowFormat, page_size: int) -> int:
-    """Bytes of cells that a leaf holds, whatever they are."""
     return leaf_room(page_size)
 
 
@@ -89,12 +87,10 @@ def cell_size(record: int | Integers, numbers: int | Integers) -> Integers:
 
 
 def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
-    """Bytes that each tuple takes of a leaf's room, shape (n,)."""
     return cell_size(row_format.record_sizes(tuples), row_format.numbers(tuples))
 
 
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
-    """Leaf pages that hold tuples as their boundaries say, shape (pages, page_size)."""
     records, starts = row_format.encode(tuples)
     out = np.zeros((len(tuples.pages) - 1, page_size), np.uint8)
     overfull = _put_leaves(out, records, starts, np.asarray(row_format.numbers(tuples), np.int64), np.asarray(tuples.pages, np.int64))
@@ -104,13 +100,11 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    """Some columns of the tuples that leaf pages, shape (pages, page_size), hold."""
     pages, *cells = _cells(row_format, data)
     return Tuples(row_format.decode(data.reshape(-1), *cells), pages).only(columns)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
-    """Some attributes of the rows that leaf pages, shape (pages, page_size), hold, in the types that records have."""
     _, *cells = _cells(row_format, data)
     return row_format.decode_values(attributes, data.reshape(-1), *cells)
 
@@ -129,7 +123,6 @@ def _cells(row_format: RowFormat, data: Bytes) -> tuple[Integers, Integers, Inte
 
 
 def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = None) -> None:
-    """Write a base relation as a database of one table."""
     write_database(heap_file, folder / f"{file_name(heap_file.name)}.sqlite", progress=progress)
 
 

@@ -13,8 +13,7 @@ A. Dilger, A. Tomas, "State of the Art: Where we are with the Ext3 filesystem", 
 """
 
 from flashsim.storage.heap_file import File
-from flashsim.storage.placement import _ext3
-from flashsim.storage.placement._ext3 import BLOCK, MAPPED
+from flashsim.storage.placement import ext3
 from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
 from flashsim.storage.placement.base import Room
 
@@ -24,19 +23,19 @@ __all__ = ["DEVICE_MAP", "FileSystem"]
 _FIRST_WINDOW = 8
 
 
-class FileSystem(_ext3.FileSystem):
+class FileSystem(ext3.FileSystem):
     """Reserves a window of blocks for each temporary file that grows."""
 
     def __init__(self, room: Room) -> None:
         super().__init__(room)
-        self._first_window = _FIRST_WINDOW * BLOCK * room.scale
+        self._first_window = _FIRST_WINDOW * ext3.BLOCK * room.scale
         self._windows: dict[File, int] = {}  # pages of a file's last window
 
     def reserved(self, file: File, pages: int) -> int:
         if not file.temporary:
             return pages
         first, last = max(1, round(self._first_window / file.page_size)), self._windows.get(file, 0)
-        self._windows[file] = min(MAPPED // file.page_size, max(first, 2 * last, pages))
+        self._windows[file] = min(ext3.MAPPED // file.page_size, max(first, 2 * last, pages))
         return self._windows[file]
 
     def drop(self, file: File) -> list[tuple[int, int]]:

@@ -141,7 +141,6 @@ class BufferPool:
         return self._refer(rows, None, None, pin=True)
 
     def unfix(self, pages: Integers) -> None:
-        """Give up pages that were fixed, shape (n,)."""
         rows = self._numbers[pages]
         wrong = give_up(self.state, self._books, rows)
         if wrong >= 0:
@@ -231,7 +230,6 @@ class BufferPool:
         return rows
 
     def _make_room(self) -> None:
-        """Have a row for every page that was ever referenced."""
         self.state = with_rows(self.state, self._rows_in_use)
         self._books = with_pages(self._books, len(self.state.pages))
         self._pages = np.pad(self._pages, (0, len(self.state.pages) - len(self._pages)))

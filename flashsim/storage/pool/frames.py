@@ -177,7 +177,6 @@ def exchange_plainly(
     entries: Integers,
     after: Integers,
 ) -> int:
-    """Exchange pages (see `exchange`); the policy sees what the pool's flags say."""
     flags, entered = pool.pages[:, replacement.FLAGS], 0
     plain.pins = set(np.flatnonzero(flags & replacement.PINNED).tolist())
     plain.resident = {row: bool(flags[row] & replacement.DIRTY) for row in plain.resident}
@@ -200,7 +199,6 @@ def exchange_plainly(
 
 
 def drop_plainly(plain: PlainPool, pool: PoolState, books: Books, rows: Numbers) -> None:
-    """Drop a page (see `drop`)."""
     for row in rows.tolist():
         leave(pool, books, row)
         plain.drop(row)

@@ -77,7 +77,6 @@ def with_rows(pool: PoolState, rows: int) -> PoolState:
 
 
 def breach(policy: str, outcome: int, reference: int) -> FlashsimError:
-    """Error of a policy that broke its contract."""
     return FlashsimError(f"replacement policy '{policy}' broke its contract at reference {reference}: {BREACHES[outcome]}")
 
 
@@ -136,7 +135,6 @@ class PlainPool:
         return self.resident.get(page, False)
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
-        """Let a page be referenced; returns what came of it (`flashsim.storage.pool.reference.refer`)."""
         if len(self.pins) == self.size and page not in self.resident:
             raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
         self.now, self.next_use, self.written_again = self.now + 1, next_use & replacement.NEVER_AGAIN, next_use < 0

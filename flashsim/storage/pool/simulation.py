@@ -78,7 +78,6 @@ class Simulation:
 
     @property
     def counts(self) -> Counts:
-        """Counts since the start."""
         return Counts(*self._counts.tolist())
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
@@ -165,7 +164,6 @@ class PlainSimulation(Simulation):
         self._counts = np.zeros(len(Counts._fields), np.int64)
 
     def refer(self, pages: Numbers, writes: Writes | None = None, next_uses: Numbers | None = None) -> None:
-        """Refer to pages (see `Simulation.refer`)."""
         future = self.policy.future_of(next_uses)
         for row, page in enumerate(pages.tolist()):
             write = bool(writes[row]) if writes is not None else False

@@ -56,7 +56,6 @@ def column_of_fields(fields: pa.ChunkedArray) -> tuple[pa.ChunkedArray, bool]:
 
 
 def typed_fields(fields: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Fields as values of a type."""
     if pa.types.is_large_string(kind) or pa.types.is_string(kind):
         return fields
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):

@@ -83,7 +83,6 @@ class Cluster:
         return 0
 
     def _number(self, kind: str, segment: int, at: int) -> int:
-        """Four bytes of a file of pg_multixact."""
         data = self._read(f"pg_multixact/{kind}", segment)
         if data is None or at + 4 > len(data):
             raise MissingFileError(f"several transactions held a row while one changed it, and no pg_multixact/{kind} tells which did")

@@ -133,7 +133,6 @@ class TableDefinition:
     columns: list[ColumnDefinition] = field(default_factory=list)
 
     def place(self, name: str) -> int:
-        """The number of a column."""
         places = [place for place, column in enumerate(self.columns) if column.name == name and not column.dropped]
         if not places:
             raise ValueError(f"ALTER TABLE names column {name}, which it does not have")
@@ -212,7 +211,6 @@ def _alter_column(table: TableDefinition, place: int, change: list[Token]) -> No
 
 
 def _tokens(text: str) -> list[Token]:
-    """The tokens of statements, without white space and comments."""
     tokens = []
     for match in _TOKEN.finditer(text):
         kind, word = str(match.lastgroup), match[0]

@@ -92,28 +92,23 @@ class TableRecords:
         self._attributes: tuple[Attribute, ...] | None = None
 
     def key(self, column: str) -> pa.ChunkedArray:
-        """The values of one column, shape (rows,)."""
         check_column(self, column)
         return self.table.column(column)
 
     def record_sizes(self) -> npt.NDArray[Any]:
-        """Bytes of every row as a SQLite record, shape (rows,)."""
         if self._sizes is None:
             self._sizes = record_sizes(self.table)
         return self._sizes
 
     def encode(self, rows: Integers) -> tuple[Bytes, Integers]:
-        """The SQLite records of some rows, and where each begins, shape (n + 1,)."""
         return encode_records(self.take(rows))
 
     def attributes(self) -> tuple[Attribute, ...]:
-        """Storage of every column where it is stored as such."""
         if self._attributes is None:
             self._attributes = tuple(attribute(name, self.table.column(name)) for name in self.names)
         return self._attributes
 
     def take(self, rows: Integers) -> pa.Table:
-        """Some rows, in the given order, with all columns."""
         return self.table.take(column_of(rows))
 
 
@@ -149,7 +144,6 @@ def check_unique(table: str, columns: list[str]) -> None:
 
 
 def check_column(records: Records, column: str) -> None:
-    """Refuse a column that does not exist."""
     if column not in records.names:
         raise UnknownNameError("column", column, records.names)
 
@@ -281,12 +275,11 @@ def table_and_scale(text: str, member: str, tables: tuple[str, ...]) -> tuple[st
     return table, factor
 
 
-def check_memory(source: str, rows: int, width: int) -> None:
-    """Refuse rows of a generated table, each of some bytes, that memory cannot hold."""
-    size, free = rows * width, free_memory()
+def check_memory(source: str, size: int, what: str, purpose: str = "") -> None:
+    """Refuse what takes more bytes of memory than are free; the message says what, and what for."""
+    free = free_memory()
     if free is not None and size > free:
-        why = f"{rows:,} rows of {width:,} B take {format_size(size)} of memory, and {format_size(free)} are free"
-        raise CapacityError(f"{source}: {why}")
+        raise CapacityError(f"{source}: {what} {format_size(size)} of memory{purpose}, and {format_size(free)} are free")
 
 
 @contextmanager

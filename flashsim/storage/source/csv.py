@@ -24,7 +24,6 @@ _PARTS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def open_records(text: str) -> TextRecords:
-    """The rows of a CSV or TSV file."""
     path = Path(text)
     with reading(path):
         content = _content(path)

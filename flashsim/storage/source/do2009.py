@@ -65,22 +65,18 @@ class PaperRecords:
 
     @cached_property
     def keys(self) -> npt.NDArray[np.uint32]:
-        """The key of every row, shape (rows,)."""
         if self.name == "customer":
             return generator(self._seed, "do2009", self.name).permutation(np.arange(1, self._customers + 1, dtype=np.uint32))
         return _customers_of_orders(self._customers, self.rows, self._seed)
 
     def key(self, column: str) -> pa.Array:
-        """The values of one column, shape (rows,)."""
         check_column(self, column)
         return column_of(self.keys) if column == KEYS[self.name] else self.take(np.arange(self.rows)).column(column)
 
     def record_sizes(self) -> int:
-        """Bytes of every row as a SQLite record: header, key, padding."""
         return self._header() + _KEY_BYTES + self.padding
 
     def encode(self, rows: Integers) -> tuple[Bytes, Integers]:
-        """The SQLite records of some rows, and where each begins, shape (n + 1,)."""
         size = self.record_sizes()
         out = np.empty((len(rows), size), np.uint8)
         header = self._header()
@@ -96,7 +92,6 @@ class PaperRecords:
         return Attribute(KEYS[self.name], key, _KEY_BYTES), Attribute("padding", padding, self.padding)
 
     def take(self, rows: Integers) -> pa.Table:
-        """Some rows, in the given order: the key and the padding as text."""
         texts = np.empty((len(rows), self.padding), np.uint8)
         _pad(texts, np.asarray(rows, np.int64), 0)
         offsets = pa.py_buffer(np.arange(len(rows) + 1) * self.padding)
@@ -119,7 +114,7 @@ class PaperRecords:
 def open_records(text: str) -> PaperRecords:
     """The rows of ``customer@30`` or ``orders@30``; the number is TPC-H's scale factor."""
     records = PaperRecords(*table_and_scale(text, "do2009", tuple(PADDING)))
-    check_memory(f"do2009:{text}", records.rows, _KEY_BYTES)
+    check_memory(f"do2009:{text}", records.rows * _KEY_BYTES, f"{records.rows:,} rows of {_KEY_BYTES} B take")
     return records
 
 

@@ -5,10 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flashsim.core.errors import CapacityError
-from flashsim.core.processes import free_memory
-from flashsim.core.units import format_size
-from flashsim.storage.source.base import TableRecords, reading
+from flashsim.storage.source.base import TableRecords, check_memory, reading
 
 SUFFIXES = (".parquet",)
 #: A table is read, and made plain; a key has a code of so many bytes.
@@ -16,7 +13,6 @@ _COPIES, _CODE = 2, 8
 
 
 def open_records(text: str) -> TableRecords:
-    """The rows of a Parquet file."""
     path = Path(text)
     with reading(path):
         file = pq.ParquetFile(path, page_checksum_verification=True)
@@ -29,10 +25,7 @@ def open_records(text: str) -> TableRecords:
 def _check_room(path: Path, rows: int, schema: pa.Schema) -> None:
     """Refuse rows that memory cannot hold: a column of one value is small in a file however long it is."""
     width = sum(-(-_bits(column.type) // 8) for column in schema)
-    size, free = rows * (_COPIES * width + _CODE), free_memory()
-    if free is not None and size > free:
-        why = f"{rows:,} rows of at least {width:,} B take some {format_size(size)} of memory to join, and {format_size(free)} are free"
-        raise CapacityError(f"{path}: {why}")
+    check_memory(str(path), rows * (_COPIES * width + _CODE), f"{rows:,} rows of at least {width:,} B take some", " to join")
 
 
 def _bits(kind: pa.DataType) -> int:
@@ -43,7 +36,6 @@ def _bits(kind: pa.DataType) -> int:
 
 
 def example(folder: Path) -> str:
-    """Numbers and texts, with NULL in all columns."""
     path = folder / "example.parquet"
     columns = {"k": [5, 300, None, -7, 5], "text": ["a", None, "ccc" * 50, "", "e"], "real": [1.0, 2.5, None, -0.0, 1e300]}
     pq.write_table(pa.table(columns), path)

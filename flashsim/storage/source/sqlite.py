@@ -57,7 +57,6 @@ def open_records(text: str) -> TableRecords:
 
 
 def example(folder: Path) -> str:
-    """A table with NULL in all columns, and values of several types in two."""
     path = folder / "example.sqlite"
     rows = [(5, "a", 1.0), (300, None, 2.5), (None, "ccc" * 50, None), (-7, "", -0.0), (5, "e", 1e300), ("mixed", b"\0\xff", 7)]
     with closing(sqlite3.connect(path)) as connection:

@@ -24,24 +24,19 @@ TABLES = tuple(_SIZES)
 
 
 def open_records(text: str) -> TableRecords:
-    """The rows of a table, such as ``customer@0.1``."""
     table, scale = table_and_scale(text, "tpch", TABLES)
     rows, width = _SIZES[table]
-    check_memory(f"tpch:{text}", int(scale * rows), width)
-    path = _folder() / f"{table}-{scale.normalize():f}.parquet"
+    rows = int(scale * rows)
+    check_memory(f"tpch:{text}", rows * width, f"{rows:,} rows of {width:,} B take")
+    path = cache_of("tpch") / f"{table}-{scale.normalize():f}.parquet"
     if not path.exists() or not is_trustworthy(path):
         _generate(table, scale, path)
     with reading(path):
-        rows = pq.ParquetFile(path, page_checksum_verification=True).read()
-    return TableRecords(table, rows)
+        return TableRecords(table, pq.ParquetFile(path, page_checksum_verification=True).read())
 
 
 def example(folder: Path) -> str:
     return "tpch:supplier@0.01"
-
-
-def _folder() -> Path:
-    return cache_of("tpch")
 
 
 def _generator() -> str:

@@ -16,7 +16,7 @@ import pytest
 from flashsim.core.errors import CapacityError
 from flashsim.core.processes import free_memory
 from flashsim.core.units import GIB, MIB
-from flashsim.storage.source import parquet
+from flashsim.storage.source import base, parquet
 from flashsim.storage.source.base import open_source
 from tests.flashsim.studies.runs.test_interrupts import ROOT
 from tests.processes import without_progress
@@ -66,7 +66,7 @@ def test_more_rows_than_memory_holds_are_refused_before_they_are_read(tmp_path: 
     rows, path = 1_000_000, tmp_path / "long.parquet"
     pq.write_table(pa.table({"k": pa.array([7]).take(pa.array([0] * rows)), "t": pa.array(["x"]).take(pa.array([0] * rows))}), path)
     assert path.stat().st_size < 10_000
-    monkeypatch.setattr(parquet, "free_memory", lambda: 39 * rows)
+    monkeypatch.setattr(base, "free_memory", lambda: 39 * rows)
     monkeypatch.setattr(parquet.pq.ParquetFile, "read", lambda file: pytest.fail("it was read"))
     with pytest.raises(CapacityError, match=r"long.parquet: 1,000,000 rows of at least 16 B take some 40 MB of memory"):
         open_source(str(path))

@@ -21,7 +21,7 @@ ROWS = {"region": 5, "nation": 25, "supplier": 100, "customer": 1500, "part": 20
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tpch, "_folder", lambda: folder)
+        patch.setattr(tpch, "cache_of", lambda name: folder)
         yield folder
 
 
