@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File, HeapFile, TupleFile, ranges
-from flashsim.storage.layout import PAGE_FORMAT, Layout
+from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Columns, FixedRows, RowFormat, Tuples
 
 #: Tuples of a file that wait at most until they are put on its pages.
@@ -75,14 +75,11 @@ class _Pages:
         self._sizes[numbers] = np.diff(tuples.pages)
         self._first[self.pages] = self._used = used
         if not self._in_order and used > self._bound:
-            self._compact()
-
-    def _compact(self) -> None:
-        live = self.read(np.arange(self.pages))
-        for name, values in self._values.items():
-            values[: len(live)] = live.columns[name]
-        self._first[: self.pages + 1] = live.pages
-        self._in_order, self._used, self._bound = True, len(live), 2 * len(live)
+            live = self.read(np.arange(self.pages))
+            for name, values in self._values.items():
+                values[: len(live)] = live.columns[name]
+            self._first[: self.pages + 1] = live.pages
+            self._in_order, self._used, self._bound = True, len(live), 2 * len(live)
 
     def run(self, begin: int, end: int) -> Tuples:
         """The tuples of pages `begin` to `end`, without the last."""
@@ -226,19 +223,10 @@ class FrameContent:
 _TOKEN = FixedRows("token", {"page": 8, "lsn": 8})
 
 
-def token_file(name: str, pages: int, page_size: int, page_format: str = PAGE_FORMAT) -> TupleFile:
-    """A base file of so many pages, none of which was ever changed.
-
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such page format.
-    InvalidParameterError
-        It has no pages of that size.
-    """
+def token_file(name: str, pages: int, page_size: int) -> TupleFile:
+    """A base file of so many pages, none of which was ever changed; pages of a size that there is not are refused."""
     tokens = Tuples({"page": np.arange(pages), "lsn": np.zeros(pages, np.int64)})
-    layout = Layout(_TOKEN, page_size, page_format)
-    return TupleFile(name, layout, temporary=False, pages=pages, first_rows=np.arange(pages + 1), loaded=tokens)
+    return TupleFile(name, Layout(_TOKEN, page_size), temporary=False, pages=pages, first_rows=np.arange(pages + 1), loaded=tokens)
 
 
 def holds_tokens(file: File) -> bool:

@@ -196,9 +196,11 @@ class StoredKeys:
     def __init__(self, name: str, values: pa.Array | pa.ChunkedArray, codes: npt.NDArray[Any]) -> None:
         self.name, self._has_null = name, bool((codes == NULL_KEY).any())
         self._codes_of_values: dict[Any, int] | None = None
-        if len(codes) and not _are_codes(plain_array(values), codes):
+        plain = plain_array(values)
+        whole = plain.cast(pa.int64(), safe=False) if pa.types.is_integer(plain.type) and plain.null_count else plain
+        if len(codes) and not (pa.types.is_integer(plain.type) and np.array_equal(array_of(whole, NULL_KEY), codes)):
             distinct, first = np.unique(codes, return_index=True)
-            stored = stored_column(plain_array(values).take(column_of(first)))
+            stored = stored_column(plain.take(column_of(first)))
             self._codes_of_values = dict(zip(map(_hashed, stored.to_pylist()), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
@@ -220,9 +222,3 @@ class StoredKeys:
             return np.array([self._codes_of_values[_hashed(value)] for value in stored.to_pylist()], np.int64)
         except KeyError as unknown:
             raise DamagedFileError(f"relation {self.name}: a page holds the key {unknown}, which no row has") from None
-
-
-def _are_codes(values: pa.Array, codes: npt.NDArray[Any]) -> bool:
-    if not pa.types.is_integer(values.type):
-        return False
-    return np.array_equal(array_of(values.cast(pa.int64(), safe=False) if values.null_count else values, NULL_KEY), codes)

@@ -131,10 +131,6 @@ def _zoned_texts(column: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(texts, *(pa.scalar(text, texts.type) for text in ("+00:00", ""))) if zoned else texts
 
 
-def _texts_of_objects(column: pa.Array) -> pa.Array:
-    return pa.array(map(_as_text, column.to_pylist()), pa.large_string())
-
-
 def check_parquet(table: pa.Table) -> pa.Table:
     """A table as Parquet holds it, or a refusal.
 
@@ -163,10 +159,9 @@ def frame_of(table: pa.Table) -> "pd.DataFrame":
     return frame
 
 
-def _as_text(value: int | float | str | bytes | None) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return f"X'{value.hex().upper()}'" if isinstance(value, bytes) else repr(value)
+def _texts_of_objects(column: pa.Array) -> pa.Array:
+    values = (f"X'{value.hex().upper()}'" if isinstance(value, bytes) else value for value in column.to_pylist())
+    return pa.array([value if value is None or isinstance(value, str) else repr(value) for value in values], pa.large_string())
 
 
 def _is_dated(kind: pa.DataType) -> bool:

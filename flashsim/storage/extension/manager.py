@@ -133,7 +133,8 @@ def _free(ext: Extension, page: int) -> None:
 
 
 @inlined_kernel
-def _not_newer(ext: Extension, page: int) -> None:
+def cleaned(ext: Extension, page: int) -> None:
+    """The disk has what a page's frame holds."""
     if ext.pages[page, state.STATUS] & state.NEWER:
         ext.pages[page, state.STATUS] -= state.NEWER
         ext.numbers[state.NEWER_FRAMES] -= 1
@@ -150,7 +151,7 @@ def drop(ext: Extension, page: int) -> None:
     holds = status >> state.HOLD_SHIFT
     if not holds:
         remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1)
-    _not_newer(ext, page)
+    cleaned(ext, page)
     ext.pages[page, state.STATUS] &= ~state.VALID
     if holds:
         ext.pages[page, state.STATUS] |= state.DOOMED
@@ -165,12 +166,6 @@ def invalidate(ext: Extension, page: int) -> None:
     if status & state.VALID:
         ext.pages[page, state.STATUS] = status - state.VALID
         ext.numbers[state.INVALID] += 1
-
-
-@inlined_kernel
-def cleaned(ext: Extension, page: int) -> None:
-    """The disk has what a page's frame holds, which somebody still holds."""
-    _not_newer(ext, page)
 
 
 @lean_kernel
@@ -299,7 +294,7 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
         remove(ext, partition_of(ext, page), _heap_of(ext, page), frame)
         if not status & state.VALID:
             ext.numbers[state.INVALID] -= 1
-        _not_newer(ext, page)
+        cleaned(ext, page)
     else:
         drop(ext, page)
         frame = _take(ext, design, page)

@@ -85,12 +85,8 @@ def stored_as(attribute: Attribute, title: str) -> Stored:
         return Stored(
             "text", "text", replace(attribute, kind=pa.large_string(), varies=True, nullable=attribute.nullable or types.is_null(kind))
         )
-    kinds = "numbers, truth values, dates, timestamps, texts and bytes"
-    raise SchemaError(f"{title}: column {attribute.name} is {_called(kind)}, but PostgreSQL's pages hold {kinds} here")
-
-
-def _called(kind: pa.DataType) -> str:
-    return "of several types" if pa.types.is_union(kind) else str(kind)
+    kinds, actual = "numbers, truth values, dates, timestamps, texts and bytes", "of several types" if types.is_union(kind) else kind
+    raise SchemaError(f"{title}: column {attribute.name} is {actual}, but PostgreSQL's pages hold {kinds} here")
 
 
 def _number(attribute: Attribute, name: str, kind: pa.DataType) -> Stored:
@@ -109,7 +105,7 @@ def to_stored(attribute: Attribute, stored: Stored, column: pa.Array, title: str
             column = _numerics(column)
         elif not types.is_union(kind):
             column = column.cast(stored.attribute.kind)
-        if stored.type == "text" and _has_zero(column):
+        if stored.type == "text" and pc.any(pc.match_substring(column, "\0")).as_py():
             raise pa.ArrowInvalid("a text has a zero character, which PostgreSQL's have not")
     except (pa.ArrowInvalid, OverflowError) as problem:
         raise SchemaError(
@@ -125,13 +121,6 @@ def _shifted(numbers: pa.Array, first: int, bounds: tuple[int, int]) -> pa.Array
     if extremes["min"] is not None and not bounds[0] <= extremes["min"] <= extremes["max"] < bounds[1]:
         raise pa.ArrowInvalid("it has a day that PostgreSQL's calendar has not")
     return shifted
-
-
-def _has_zero(texts: pa.Array) -> bool:
-    if not len(texts) or texts.buffers()[2] is None:
-        return False
-    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return not np.frombuffer(texts.buffers()[2], np.uint8)[offsets[0] : offsets[-1]].all()
 
 
 def _numerics(column: pa.Array) -> pa.Array:

@@ -116,6 +116,11 @@ class PageFormat(Protocol):
         raise RefusedError(f"page format: {heap_file.layout.page_format}, but no other program reads its pages")
 
 
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def file_name(relation: str) -> str:
     """A name for the file of a relation, of whatever name."""
     return re.sub(r"[/\0]", "_", relation).lstrip(".") or "relation"

@@ -34,7 +34,7 @@ from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.page import _postgresql as pg
 from flashsim.storage.page._postgresql_values import Stored, stored_as, to_stored, values_at
-from flashsim.storage.page.base import file_name
+from flashsim.storage.page.base import file_name, quoted
 from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
 from flashsim.storage.rows import Columns, RowFormat, Tuples
@@ -44,6 +44,11 @@ SMALLEST_PAGE, LARGEST_PAGE = 1024, 32768
 MOST_COLUMNS, MOST_ROWS = 1600, 1 << 32
 _CHECKSUM = pg.PAGE.fields["checksum"][1]  # type: ignore[index]
 _ROWS_AT_ONCE = 1 << 18
+#: Bytes of a file; what follows is in another one, whose name ends in its number.
+SEGMENT = 1 << 30
+#: The longest name (NAMEDATALEN - 1), and columns that every table has.
+_LONGEST_NAME, _SYSTEM_COLUMNS = 63, ("tableoid", "cmin", "cmax", "xmin", "xmax", "ctid")
+_BYTES_AT_ONCE = 16 << 20
 #: Bytes of tuples by whose they are, as long as these are in use.
 _SIZES: WeakKeyDictionary[Records | RowFormat, Integers] = WeakKeyDictionary()
 
@@ -115,11 +120,19 @@ def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Byte
 def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = None) -> None:
     """Write a base relation as the files of a table, and a statement that creates it.
 
-    In place of the files of a table that was created so, in a cluster that is shut down, a server shows exactly these rows.
+    The pages go to one file, and to others beside it where it would be longer than 1 GiB.  In place of the files of a table that was
+    created so, in a cluster that is shut down, a server shows exactly these rows.
     """
     name = file_name(heap_file.name)
     (folder / f"{name}.sql").write_text(create_table(heap_file.name, _stored(heap_file.relation)), encoding="utf-8")
-    write_segments(heap_file, folder / name, progress)
+    size, path = heap_file.page_size, folder / name
+    path.write_bytes(b"")
+    for start in range(0, heap_file.pages, _BYTES_AT_ONCE // size):
+        end, number = min(heap_file.pages, start + _BYTES_AT_ONCE // size), start * size // SEGMENT
+        with (path.with_name(f"{name}.{number}") if number else path).open("ab") as out:
+            out.write(heap_file.layout.encode(heap_file.run(start, end), np.arange(start, end)).data)
+        if progress is not None:
+            progress(end, heap_file.pages, heap_file.name)
 
 
 def _stored(row_format: RowFormat) -> list[Stored]:
@@ -227,27 +240,6 @@ def _array(row_format: RowFormat, attribute: Attribute, stored: Stored, data: By
         raise DamagedFileError(f"{row_format.title}: {problem}") from None
 
 
-#: Bytes of a file; what follows is in another one, whose name ends in its number.
-SEGMENT = 1 << 30
-#: The longest name (NAMEDATALEN - 1), and columns that every table has.
-_LONGEST_NAME, _SYSTEM_COLUMNS = 63, ("tableoid", "cmin", "cmax", "xmin", "xmax", "ctid")
-_BYTES_AT_ONCE = 16 << 20
-
-
-def write_segments(heap_file: HeapFile, path: Path, progress: Progress | None = None) -> None:
-    """Write the pages of a base relation to a file, and to others beside it where it would be longer than 1 GiB."""
-    size, file = heap_file.page_size, path
-    file.write_bytes(b"")
-    for start in range(0, heap_file.pages, _BYTES_AT_ONCE // size):
-        end = min(heap_file.pages, start + _BYTES_AT_ONCE // size)
-        if number := start * size // SEGMENT:
-            file = path.with_name(f"{path.name}.{number}")
-        with file.open("ab") as out:
-            out.write(heap_file.layout.encode(heap_file.run(start, end), np.arange(start, end)).data)
-        if progress is not None:
-            progress(end, heap_file.pages, heap_file.name)
-
-
 def create_table(name: str, columns: list[Stored]) -> str:
     r"""The statement that creates the table of such columns.
 
@@ -267,5 +259,4 @@ def _quoted(what: str, name: str) -> str:
     if not name or "\0" in name or len(name.encode()) > _LONGEST_NAME or (what == "column" and name in _SYSTEM_COLUMNS):
         bound = f"PostgreSQL takes names of 1 to {_LONGEST_NAME} bytes, and for columns none of {', '.join(_SYSTEM_COLUMNS)}"
         raise SchemaError(f"{what}: {name!r}, but {bound}")
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
+    return quoted(name)

@@ -101,6 +101,7 @@ class FileRuns:
         return pages
 
     def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:
+        """Give room to the next `count` pages of a file: first page, number and offset in bytes of each run."""
         own, size = self._rooms.setdefault(file, FileRoom()), file.page_size
         fitting = min(count, own.rest // size)
         if fitting:

@@ -98,15 +98,6 @@ def settle(books: Books, page: int, write: int, outcome: int) -> None:
 
 
 @inlined_kernel
-def refer_in_frame(pool: PoolState, policy: Policies, books: Books, page: int, write: int) -> int:
-    """Refer to a page (`flashsim.storage.pool.reference.refer`), with the frame of a page that enters."""
-    outcome = refer(pool, policy, page, write)
-    if outcome >= 0:
-        settle(books, page, write, outcome)
-    return outcome
-
-
-@inlined_kernel
 def note(books: Books, page: int, outcome: int, stored: int, entries: Integers, entered: int) -> int:
     """Write down a page that entered (`flashsim.storage.pool.buffer_pool.Exchanges`) behind so many; returns how many there are."""
     if outcome == WAS_RESIDENT:
@@ -139,9 +130,10 @@ def exchange(
         if next_uses.shape[0]:
             know_future(pool, next_uses[index])
         stored = books.lsns[row]
-        outcome = refer_in_frame(pool, policy, books, row, write)
+        outcome = refer(pool, policy, row, write)
         if outcome < 0:
             return outcome
+        settle(books, row, write, outcome)
         entered = note(books, row, outcome, stored, entries, entered)
         if pin:
             pages[row, replacement.FLAGS] |= replacement.PINNED

@@ -16,16 +16,12 @@ def open_records(text: str) -> TableRecords:
     path = Path(text)
     with reading(path):
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        _check_room(path, file.metadata.num_rows, file.schema_arrow)
+        # a column of one value is small in a file however long it is
+        rows, width = file.metadata.num_rows, sum(-(-_bits(column.type) // 8) for column in file.schema_arrow)
+        check_memory(str(path), rows * (_COPIES * width + _CODE), f"{rows:,} rows of at least {width:,} B take some", " to join")
         table = file.read()
         table.validate(full=True)
         return TableRecords(path.stem, table)
-
-
-def _check_room(path: Path, rows: int, schema: pa.Schema) -> None:
-    """Refuse rows that memory cannot hold: a column of one value is small in a file however long it is."""
-    width = sum(-(-_bits(column.type) // 8) for column in schema)
-    check_memory(str(path), rows * (_COPIES * width + _CODE), f"{rows:,} rows of at least {width:,} B take some", " to join")
 
 
 def _bits(kind: pa.DataType) -> int:

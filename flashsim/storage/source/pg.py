@@ -115,7 +115,8 @@ def read_heap(path: Path, columns: list[ColumnDefinition], cluster: Cluster) -> 
                 values.append(decode(columns[place], data, at[place], size[place]))
             except FlashsimError as problem:
                 raise type(problem)(f"{path}: column {columns[place].name}: {problem}") from None
-    reader.check_sums_of_all()
+    if cluster.checksums is None and reader.summed >= 0 and reader.unsummed >= 0:
+        raise reader.damaged(reader.unsummed, f"it has no checksum, but page {reader.summed} has")
     return pa.table({column.name: joined_chunks(chunks.pop(0)) for column in live})  # one by one: two of no other are in memory
 
 
@@ -221,10 +222,6 @@ class _Reader:
             wrong = used & (pg.checksums(pages, first) != heads["checksum"])
             if wrong.any():
                 raise self.damaged(first + int(wrong.argmax()), "its checksum is wrong")
-
-    def check_sums_of_all(self) -> None:
-        if self.cluster.checksums is None and self.summed >= 0 and self.unsummed >= 0:
-            raise self.damaged(self.unsummed, f"it has no checksum, but page {self.summed} has")
 
     def _check_pages(self, first: int, heads: npt.NDArray[np.void], used: Flags) -> None:
         lower, upper, special = (heads[name].astype(np.int64) for name in ("lower", "upper", "special"))

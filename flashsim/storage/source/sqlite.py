@@ -20,6 +20,7 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError, FlashsimError, SchemaError, UnknownNameError
 from flashsim.storage.columns import mixed_array
 from flashsim.storage.packed_files import unpack_first
+from flashsim.storage.page.base import quoted
 from flashsim.storage.page.sqlite import LARGEST_PAGE, SMALLEST_PAGE
 from flashsim.storage.source.base import TableRecords, reading, split_file
 
@@ -145,25 +146,21 @@ def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
     if problem.startswith("***"):
         damage = " ".join(problem.splitlines()[1:2])[:100]
         raise sqlite3.DatabaseError(re.sub(r"^(On tree page|Tree) (\d+)", r"the tree at page \2", damage))
-    quoted = _quoted(name)
-    cursor = connection.execute(f"SELECT * FROM {quoted}{' NOT INDEXED' * (kind == 'table')}")  # an index has another order
+    table = quoted(name)
+    cursor = connection.execute(f"SELECT * FROM {table}{' NOT INDEXED' * (kind == 'table')}")  # an index has another order
     names = [column[0] for column in cursor.description]
     batches: list[list[pa.Array]] = [[] for _ in names]
     while rows := cursor.fetchmany(_BATCH):
         for chunks, values in zip(batches, zip(*rows, strict=True), strict=True):
             chunks.append(_array(values))
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
-    for column in map(_quoted, names) if encoding != "UTF-8" else ():  # SQLite makes UTF-8 of any UTF-16
-        for (data,) in connection.execute(f"SELECT CAST({column} AS BLOB) FROM {quoted} WHERE typeof({column}) = 'text'"):
+    for column in map(quoted, names) if encoding != "UTF-8" else ():  # SQLite makes UTF-8 of any UTF-16
+        for (data,) in connection.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE typeof({column}) = 'text'"):
             try:
                 data.decode(encoding)
             except UnicodeDecodeError:
                 raise sqlite3.DataError(f"column {column}: a text is not valid {encoding}") from None
     return pa.table([_column(chunks) for chunks in batches], names)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _folded(name: str) -> str:
