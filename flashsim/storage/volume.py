@@ -74,18 +74,9 @@ class _Segments:
 
 
 class Volume:
-    """Files on devices.
+    """Files on devices of so many bytes each: as many devices as the placement needs, a member's name or the path of a Python file.
 
-    Parameters
-    ----------
-    capacities
-        Bytes of each device: as many as the placement needs.
-    placement
-        A member's name, or the path of a Python file that is one.
-    scale
-        That of devices which are miniatures.
-    zones
-        Bytes of a zone of each device, 0 of one without zones; no device has any by default.
+    `scale` is that of devices which are miniatures, `zones` the bytes of a zone of each device, 0 of one without zones.
     """
 
     def __init__(self, capacities: Sequence[int], placement: str = "packed", scale: float = 1.0, zones: Sequence[int] = ()) -> None:

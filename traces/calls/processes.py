@@ -65,24 +65,16 @@ class Process:
 
 
 class Namespace:
-    """Numbers of files by path, and their sizes as far as they are known.
-
-    Attributes
-    ----------
-    whole
-        Begin of paths all of whose files are known, so that one that comes is empty; None for none.
-    sizes
-        By file.
-    appended
-        Time of the end of the call that appended last, by file.
-    """
+    """Numbers of files by path, and their sizes as far as they are known."""
 
     def __init__(self) -> None:
+        #: Begin of paths all of whose files are known, so that one that comes is empty; None for none.
         self.whole: str | None = None
         self._by_path: dict[str, int] = {}
         self._paths: dict[int, set[str]] = {}
         self._links: dict[str, str] = {}
         self.sizes: dict[int, int] = {}
+        #: Time of the end of the call that appended last, by file.
         self.appended: dict[int, int] = {}
         self._next = 0
 

@@ -104,13 +104,7 @@ class Transaction:
 
 
 class Journal:
-    """The journal of a volume; without one, metadata are not written.
-
-    Attributes
-    ----------
-    transaction
-        What is not committed; None if nothing is.
-    """
+    """The journal of a volume; without one, metadata are not written.  `transaction` is what is not committed."""
 
     def __init__(self, requests: Requests, exists: bool) -> None:
         self.transaction: Transaction | None = None

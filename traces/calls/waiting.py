@@ -81,13 +81,7 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """Requests, and the latest of them that were not handed out.
-
-    Attributes
-    ----------
-    call
-        Number of the call that causes what is added.
-    """
+    """Requests, and the latest of them that were not handed out; `call` is the number of the call that causes what is added."""
 
     def __init__(self) -> None:
         self.rows: list[Request] = []

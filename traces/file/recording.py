@@ -42,16 +42,10 @@ def complete_file(target: Path) -> Iterator[Path]:
 
 
 class ParquetWriter:
-    """A trace file in the making; leaving the context with an error leaves no file.
+    """A trace file in the making, which replaces an existing one; leaving the context with an error leaves no file.
 
-    Parameters
-    ----------
-    path
-        The file to make; an existing one is replaced.
-    provenance
-        Goes into the file (`flashsim.core.provenance`).
-    unknown
-        Columns that the source does not tell (`traces.file.schema.unknown_columns`).
+    The file has its provenance (`flashsim.core.provenance`), and the columns that the source does not tell
+    (`traces.file.schema.unknown_columns`).
     """
 
     def __init__(self, path: str | Path, provenance: Mapping[str, Any] | None = None, unknown: Collection[str] = ()) -> None:
@@ -148,14 +142,8 @@ class CausedRequests:
     A request waits for the one after whose completion it was issued, and its `think` is the time from there.  One that is more than
     32,768 requests before is given up for the request that completed last before this one arrived, with the time from there.
 
-    Parameters
-    ----------
-    writer
-        Takes the rows.
-    labels
-        What each device is called; the requests of those with none are left out.
-    devices
-        The number that each of them has in the trace.
+    `labels` are what each device is called, and `devices` the number that each has in the trace; requests of devices without a label are
+    left out.
     """
 
     def __init__(self, writer: ParquetWriter, labels: Sequence[str], devices: Sequence[int]) -> None:

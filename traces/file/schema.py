@@ -66,18 +66,10 @@ def default(column: str) -> int | None:
 
 
 def make_batch(columns: Mapping[str, Any], first: int = 0, label: Any = "", unknown: Collection[str] = ()) -> pa.RecordBatch:
-    """A batch of the schema, shape (n,), from the columns that are known.
+    """A batch of the schema, shape (n,), from the columns that are known, `offset` at least; what is missing gets its `default`.
 
-    Parameters
-    ----------
-    columns
-        Arrays by name, `offset` at least; what is missing gets its `default`.
-    first
-        The id of the first row.
-    label
-        One for all rows, or one a row.
-    unknown
-        Columns that the source does not tell, although their values cannot be null (`unknown_columns`).
+    `first` is the id of the first row, and `label` one for all rows, or one a row.  `unknown` are columns that the source does not tell,
+    although their values cannot be null (`unknown_columns`).
 
     Examples
     --------

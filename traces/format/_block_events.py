@@ -67,14 +67,6 @@ def joined(pieces: Sequence[Events]) -> Events:
     return np.concatenate([piece.view(np.int64) for piece in pieces]).view(EVENT)
 
 
-def cut_short(path: Path, where: str, at: int, before: int) -> None:
-    """Warn that a capture ends in the middle of an event, before which so many others were read."""
-    problem = f"trace: {path} is cut short in {where} at byte {at}"
-    if not before:
-        raise DamagedFileError(problem)
-    warnings.warn(f"{problem}: it was read up to there", FlashsimWarning, stacklevel=2)
-
-
 # --- from events to requests
 
 
@@ -88,7 +80,8 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
     waiting = issued = new_events(0)
     for batch in chain(_in_order(map(issues.of, events())), [new_events(0)]):
         both = joined([waiting, issued, batch])
-        _pair(both, *_tables(len(both)))
+        # an empty table of extents with room for all events, and of each event the next in its list
+        _pair(both, np.full((1 << max(4, (2 * len(both)).bit_length()), 5), -1), np.full(len(both), -1))
         paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
         issues.note_unpaired(both[: len(waiting)], both[len(waiting) :], new)
         again = paired.take(np.flatnonzero((paired["action"] == QUEUED) & (paired["arrival"] < 0)))
@@ -214,11 +207,6 @@ def sorted_events(events: Events) -> Events:
 
 # Rows of a table of extents: an event of this extent, its first and last open Q, and its first and last open D.
 _EXTENT, _FIRST_QUEUED, _LAST_QUEUED, _FIRST_OPEN, _LAST_OPEN = range(5)
-
-
-def _tables(count: int) -> tuple[Integers, Integers]:
-    """An empty table of extents with room for all events, and of each event the next in its list."""
-    return np.full((1 << max(4, (2 * count).bit_length()), 5), -1), np.full(count, -1)
 
 
 @inlined_kernel

@@ -68,21 +68,16 @@ _JUDGED = 1000
 
 @dataclass(frozen=True)
 class Column:
-    """A column of text."""
+    """A column of text (see this module)."""
 
-    #: Its name in messages, and in a header.
     name: str
     #: time, completed, latency, offset, length, operation, device or label.
     holds: str
-    #: The unit of its numbers, ns or bytes.
     unit: int = 1
-    #: Whether they may have fractions.
     decimals: bool = False
-    #: Whether they are dates and times of ISO 8601.
+    #: Whether its values are dates and times of ISO 8601.
     iso: bool = False
-    #: Whether times count from that of the first line.
     from_first: bool = False
-    #: A regular expression that labels fit.
     pattern: str = ".*"
     #: The operation of a word; -1 if it is none.
     operation: Callable[[str], int] = lambda word: -1
@@ -295,8 +290,9 @@ class ColumnsOfText(WritableFormat):
         return rest.sub(rb"\1", plain) if rest.search(plain) else plain
 
     def write(self, batches: Batches, path: Path) -> None:
-        batches = self._none_before_the_first(batches) if self._time.from_first else batches
-        _text.write_lines(path, batches, lambda batch: [self._values_of(batch, column) for column in self._columns], self._separator)
+        with path.open("wb") as file:
+            for batch in self._none_before_the_first(batches) if self._time.from_first else batches:
+                _text.write_table(file, [self._values_of(batch, column) for column in self._columns], self._separator)
 
     def _none_before_the_first(self, batches: Batches) -> Batches:
         """Refuse requests that arrive before the first one, which would not be read again."""

@@ -10,6 +10,7 @@ kernels: a flush before, and force unit access).
 """
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,8 @@ LABELS = _block_events.LABELS
 RESOLUTION = 1
 
 _BEGIN = rb"\d+,\d+[ \t]+\d+[ \t]+\d+[ \t]+\d+\.\d{9}[ \t]+\d+[ \t]+([A-Z]{1,2}|m)[ \t]+.*"
+#: A last line, which nothing ends, that may be an event that was cut short.
+_BEGUN = re.compile(rb"[\s\d,.]*(([A-Z]{1,2}|m)(\s.*)?)?")
 
 # What a scanned line tells, by column.
 _MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
@@ -99,17 +102,15 @@ def _events(path: Path) -> Iterator[Events]:
             if how == _NO_EVENT and _SUMMARY.fullmatch(ended, at, end):
                 at, line = end + 1, line + 1
                 continue
-            if how != _TOO_LARGE and not data.endswith(b"\n") and _is_begun(data):
-                _block_events.cut_short(path, f"line {first}", begin, first - 1)
+            if how != _TOO_LARGE and not data.endswith(b"\n") and _BEGUN.fullmatch(data):
+                problem = f"trace: {path} is cut short in line {first} at byte {begin}"
+                if first == 1:
+                    raise errors.DamagedFileError(problem)
+                warnings.warn(f"{problem}: it was read up to there", errors.FlashsimWarning, stacklevel=2)
                 return
             unknown = {_NO_ACTION: 5, _NO_OPERATION: 6}.get(how)
             letters = "" if unknown is None else f": {errors.printable(ended[at:end].split()[unknown].decode('ascii', 'replace'))}"
             raise errors.DamagedFileError(f"trace: {path}, line {line}: {_WHY[how]}{letters}")
-
-
-def _is_begun(line: bytes) -> bool:
-    """True if the last line, which nothing ends, may be an event that was cut short, and is not something else."""
-    return re.fullmatch(rb"[\s\d,.]*(([A-Z]{1,2}|m)(\s.*)?)?", line) is not None
 
 
 def _decoded(rows: Integers) -> Events:

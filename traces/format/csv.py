@@ -45,32 +45,6 @@ _ZERO_WHERE_EMPTY = frozenset(["io_lba"])
 _MOST_REPEATS = 1 << 31
 
 
-def recognise(path: Path) -> bool:
-    """The first line has names of an offset and a length, and a line with as many fields follows."""
-    lines = [line.decode(errors="replace") for line in _text.head(path)]
-    if len(lines) < 2:
-        return False
-    layout = Layout.of(lines[0])
-    fits = {"offset", "length"} <= {guess(name)[0] for name in layout.names}
-    return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
-
-
-def configured(options: str) -> Format:
-    columns = dict[str, Column]()
-    for option in options.split(","):
-        role, equals, column = option.strip().partition("=")
-        name, colon, unit = column.rpartition(":")
-        if not equals or role not in NAMES or not column:
-            raise InvalidParameterError("columns", repr(option[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(NAMES)}")
-        if role in columns:
-            raise InvalidParameterError("columns", repr(options[:60]), f"{role} is named twice")
-        columns[role] = _with_unit(role, name if colon else column, unit if colon else "")
-    names = [column.name for column in columns.values()]
-    if len(set(names)) < len(names):
-        raise InvalidParameterError("columns", repr(options[:60]), "no two roles may be of one column")
-    return _NamedColumns(columns)
-
-
 def _with_unit(role: str, name: str, unit: str) -> Column:
     if role == "operation":
         operations = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
@@ -138,16 +112,34 @@ def repeats(lines: _text.Lines, column: str) -> Iterator[Integers]:
 class _NamedColumns(Format):
     """Files whose columns are what their names and the user say."""
 
-    GENERIC = True
+    TITLE, LEAVES_OUT, GENERIC = TITLE, LEAVES_OUT, True
 
     def __init__(self, columns: Mapping[str, Column] | None = None) -> None:
-        self.TITLE, self.LEAVES_OUT, self._roles_by_option = TITLE, LEAVES_OUT, dict(columns or {})
+        self._roles_by_option = dict(columns or {})
 
     def recognise(self, path: Path) -> bool:
-        return recognise(path)
+        """The first line has names of an offset and a length, and a line with as many fields follows."""
+        lines = [line.decode(errors="replace") for line in _text.head(path)]
+        if len(lines) < 2:
+            return False
+        layout = Layout.of(lines[0])
+        fits = {"offset", "length"} <= {guess(name)[0] for name in layout.names}
+        return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
 
     def configured(self, options: str) -> Format:
-        return configured(options)
+        columns = dict[str, Column]()
+        for option in options.split(","):
+            role, equals, column = option.strip().partition("=")
+            name, colon, unit = column.rpartition(":")
+            if not equals or role not in NAMES or not column:
+                raise InvalidParameterError("columns", repr(option[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(NAMES)}")
+            if role in columns:
+                raise InvalidParameterError("columns", repr(options[:60]), f"{role} is named twice")
+            columns[role] = _with_unit(role, name if colon else column, unit if colon else "")
+        names = [column.name for column in columns.values()]
+        if len(set(names)) < len(names):
+            raise InvalidParameterError("columns", repr(options[:60]), "no two roles may be of one column")
+        return _NamedColumns(columns)
 
     def basis(self, path: Path) -> str:
         for layout, _, body in bodies(path):
@@ -210,4 +202,4 @@ def _of_requests(lines: _text.Lines, columns: Mapping[str, Column]) -> _text.Lin
 
 
 _named = _NamedColumns()
-read, basis = _named.read, _named.basis
+recognise, configured, read, basis = _named.recognise, _named.configured, _named.read, _named.basis

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from flashsim.core import errors, units
 from flashsim.core.request import OPERATIONS
@@ -35,17 +34,13 @@ def recognise(path: Path) -> bool:
 def read(path: Path) -> Batches:
     file, first = open_trace(path), 0
     try:
-        for batch in _batches(file):
-            _check(path, batch, first)
-            yield batch
-            first += batch.num_rows
+        for group in range(file.num_row_groups):  # one by one: Arrow keeps what it has read of all groups that are asked for at once
+            for batch in file.iter_batches(batch_size=1 << 18, row_groups=[group]):
+                _check(path, batch, first)
+                yield batch
+                first += batch.num_rows
     except DAMAGE as problem:
         raise errors.DamagedFileError(f"trace: {path} is damaged: {problem}".split("\n", 1)[0]) from problem
-
-
-def _batches(file: pq.ParquetFile) -> Batches:
-    """A file's batches; Arrow keeps what it has read of all row groups that are asked for at once, so they are asked for one by one."""
-    return chain.from_iterable(file.iter_batches(batch_size=1 << 18, row_groups=[group]) for group in range(file.num_row_groups))
 
 
 def _check(path: Path, batch: pa.RecordBatch, first: int) -> None:

@@ -96,20 +96,7 @@ class Parser:
     2**64 - 1 (then it is taken for the number that has the same bits), or hexadecimal with 0x.  Of n distinct words two have one hash with
     a probability of about n**2 / 2**65: one in thirty million for a million.
 
-    Parameters
-    ----------
-    path
-        The file, for error messages.
-    column
-        The column of the ids.
-    columns
-        All columns of a line, in order.
-    delimiter
-        The separator of the columns.
-    quotes
-        Fields may stand in quotes.
-    numbers
-        Columns of whole numbers; all but these and the ids' are words.
+    `column` holds the ids; of the other columns those of `numbers` hold whole numbers, and all others words.
     """
 
     def __init__(

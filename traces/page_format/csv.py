@@ -31,19 +31,6 @@ _WRITES = "w write set set_lease put add replace cas append prepend incr decr up
 _MEANS = dict.fromkeys(_READS.split(), False) | dict.fromkeys(_WRITES.split(), True)
 
 
-def configured(options: str) -> PageTraceFormat:
-    """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
-    pairs = [option.strip().partition("=")[::2] for option in options.split(",")]
-    columns = dict(pairs)
-    name, _, words = columns.get("write", "").partition(":")
-    if not columns.get("page") or columns.keys() - {"page", "write"} or not all(columns.values()):
-        raise InvalidParameterError("columns", repr(options[:60]), "of a trace of pages it must be page=NAME,write=NAME:READ/WRITE")
-    if len(columns) < len(pairs) or columns["page"] == name:
-        raise InvalidParameterError("columns", repr(options[:60]), "page and write are named once each, and are two columns")
-    means = dict(zip(words.lower().split("/"), (False, True), strict=False)) if words else _MEANS
-    return _PageColumns(columns["page"], name, means)
-
-
 class _PageColumns(PageTraceFormat):
     """Files whose columns are what their names, or the user, say; what is not given is found by its name."""
 
@@ -53,7 +40,16 @@ class _PageColumns(PageTraceFormat):
         self._page, self._write, self._means = page, write, means
 
     def configured(self, options: str) -> PageTraceFormat:
-        return configured(options)
+        """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
+        pairs = [option.strip().partition("=")[::2] for option in options.split(",")]
+        columns = dict(pairs)
+        name, _, words = columns.get("write", "").partition(":")
+        if not columns.get("page") or columns.keys() - {"page", "write"} or not all(columns.values()):
+            raise InvalidParameterError("columns", repr(options[:60]), "of a trace of pages it must be page=NAME,write=NAME:READ/WRITE")
+        if len(columns) < len(pairs) or columns["page"] == name:
+            raise InvalidParameterError("columns", repr(options[:60]), "page and write are named once each, and are two columns")
+        means = dict(zip(words.lower().split("/"), (False, True), strict=False)) if words else _MEANS
+        return _PageColumns(columns["page"], name, means)
 
     def _columns(self, names: list[str]) -> tuple[str | None, str | None]:
         """The names of the columns of ids and of operations."""
@@ -93,4 +89,5 @@ class _PageColumns(PageTraceFormat):
         return writes > 0
 
 
-recognise, references = _PageColumns().recognise, _PageColumns().references
+_named = _PageColumns()
+recognise, configured, references = _named.recognise, _named.configured, _named.references

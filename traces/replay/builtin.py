@@ -133,17 +133,9 @@ def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> N
 def thinking(to: Queue, batch: Batch, dependency: Integers, think: Integers, due: Integers, look: Callable[[], None]) -> None:
     """Submit each request so long after the one it waits for has completed; those that are due at once by one call.
 
-    Parameters
-    ----------
-    dependency
-        Which request of the batch, an earlier one, each waits for; -1: none.  Shape (n,).
-    think
-        ns from that completion on, shape (n,).
-    due
-        When those that wait for none are due, ns of `time.perf_counter_ns`, or at once if that is over; filled in for the others.
-        Shape (n,).
-    look
-        Is called after each wait.
+    `dependency`, shape (n,), is which request of the batch, an earlier one, each waits for (-1: none), and `think` ns from that completion
+    on.  `due`, ns of `time.perf_counter_ns`, is when those that wait for none are due, or at once if that is over; it is filled in for the
+    others.  `look` is called after each wait.
     """
     count = len(batch)
     by_awaited = np.argsort(dependency, kind="stable")

@@ -58,15 +58,12 @@ class Histogram:
         if not self.count:
             return 0
         rank = max(1, int(np.ceil(share / 100 * self.count - 1e-9)))
-        return int(self._within(_middle(np.searchsorted(np.cumsum(self._counts), rank))))
+        return int(np.clip(_middle(np.searchsorted(np.cumsum(self._counts), rank)), self.minimum, self.maximum))
 
     def distribution(self) -> tuple[Integers, npt.NDArray[np.float64]]:
         """Values, ascending, and the share of all that do not exceed each, shape (buckets in use,)."""
         used = np.flatnonzero(self._counts)
-        return self._within(_middle(used)), np.cumsum(self._counts[used]) / max(1, self.count)
-
-    def _within(self, middles: Integers) -> Integers:
-        return np.clip(middles, self.minimum, self.maximum)
+        return np.clip(_middle(used), self.minimum, self.maximum), np.cumsum(self._counts[used]) / max(1, self.count)
 
 
 def _middle(bucket: Integers | np.intp) -> Integers:

@@ -343,14 +343,8 @@ def kind_of(place: int) -> int:
 def make(db: Database, words: Integers, first: int, references: Integers, ends: Integers, kinds: Integers, paid: int) -> tuple[int, int]:
     """Make transactions from number `first` on, until all are made or there may be no room; returns how far it came, and all payments.
 
-    Parameters
-    ----------
-    words
-        Draws of each transaction, shape (n, WORDS).
-    references, ends, kinds
-        As of `flashsim.core.transactions.Transactions`, with room.
-    paid
-        Payments so far.
+    `words` are the draws of each transaction, shape (n, WORDS); `references`, `ends` and `kinds` have room for
+    `flashsim.core.transactions.Transactions`; `paid` is the number of payments so far.
     """
     row = 0
     for number in range(first, words.shape[0]):

@@ -19,7 +19,7 @@ from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, ReferenceBatches, References, Transactions, TransactionStream
-from traces.file.page_trace import page_trace
+from traces.file.page_trace import PageTrace, page_trace
 from traces.references.base import GENERATORS, Declared, Generated, parsed
 
 #: Bytes of a page of SQL Server, the system of do2012; of them a header takes 96, and each row 9 beside its columns: 4 of the row's header,
@@ -185,19 +185,12 @@ def cut(references: Integers, each: int, kind: int) -> Transactions:
     return Transactions(references, ends, np.full(len(ends), kind))
 
 
-class ReferenceSource(Protocol):
-    """Source of page references."""
-
-    def batches(self) -> ReferenceBatches:
-        """All of them, from the first; each call begins anew."""
-
-
 @dataclass(frozen=True)
 class CutReferences:
     """A `flashsim.core.transactions.TransactionStream` of one kind; the last transaction may be shorter."""
 
     #: The references, whose pages are numbered from 0 on.
-    source: ReferenceSource
+    source: "Generated | _Numbered"
     #: Pages of the source.
     pages: int
     #: References of a transaction.
@@ -229,7 +222,7 @@ class CutReferences:
 class _Numbered:
     """References to any ids, as those to pages that are numbered from 0 on in the order of their ids."""
 
-    source: ReferenceSource
+    source: Generated | PageTrace
     numbers: PageNumbers
     ranks: Integers
 
@@ -238,7 +231,7 @@ class _Numbered:
             yield References(self.ranks[self.numbers.number(batch.pages) - FIRST_PAGE], batch.writes)
 
 
-def numbered(source: ReferenceSource) -> tuple[ReferenceSource, int]:
+def numbered(source: Generated | PageTrace) -> tuple[_Numbered, int]:
     """References to pages of any ids, numbered in one pass, and how many pages that are; those never referenced are left out."""
     numbers = PageNumbers()
     for batch in source.batches():

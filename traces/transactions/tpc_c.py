@@ -131,18 +131,10 @@ class Workload(TransactionWorkload):
 
 
 def layout(scale: float, fill: int, growth: float, items_are_read: bool) -> PageLayout:
-    """The layout of so many warehouses.
+    """The layout of so many warehouses, of pages that are full to so many percent; ITEM has pages if it is read.
 
-    Parameters
-    ----------
-    scale
-        Warehouses.  Of a fraction all warehouses have a part of their rows: 0.1 is one with 300 customers a district.
-    fill
-        Percent of each page that is full.
-    growth
-        Orders for which there is room, over those at the start.
-    items_are_read
-        Whether ITEM has pages.
+    Of a fraction all warehouses have a part of their rows: 0.1 is one with 300 customers a district.  `growth` is the orders for which
+    there is room, over those at the start.
     """
     warehouses = ceil(scale)
     share = scale / warehouses

@@ -84,22 +84,10 @@ class Phases:
 
 
 class Recovery:
-    """A recovery.
+    """A recovery from what survived, by a restart design, of an SSD of so many frames; its writes change what survived.
 
-    Parameters
-    ----------
-    durable
-        What survived; its writes change it.
-    restart
-        The restart design.
-    frames
-        Frames of the SSD.
-    memory
-        Pages that memory holds; more are written to disk.
-    without
-        Guards that are switched off.
-    image
-        Bytes of a page that the first compensation of a page carries, so that the page can be mended; 0 for none.
+    More pages than `memory` holds are written to disk.  `without` are guards that are switched off, and `image` the bytes of a page that
+    the first compensation of a page carries, so that the page can be mended; 0 for none.
     """
 
     def __init__(

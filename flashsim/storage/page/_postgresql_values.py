@@ -155,16 +155,9 @@ def _whole(kind: pa.DataType) -> pa.DataType:
 def values_at(name: str, data: Bytes, at: Integers, size: Integers, kind: pa.DataType | None = None) -> pa.Array:
     """Values of a type of PostgreSQL, as an array of Arrow's.
 
-    Parameters
-    ----------
-    name
-        PostgreSQL's name of their type.
-    data
-        Bytes that hold them, and whole words of 8.
-    at, size
-        Where each begins, without a length before it, or a negative number for NULL, and its bytes; shape (n,).
-    kind
-        The type of numerics; without it, one of as many digits as some need before and after the point.
+    They lie in `data`, of whole words of 8 bytes; `at` and `size`, shape (n,), are where each begins, without a length before it, or a
+    negative number for NULL, and its bytes.  `kind` is the type of numerics; without it, one of as many digits as some need before and
+    after the point.
 
     Raises
     ------

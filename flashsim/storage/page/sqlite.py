@@ -127,16 +127,9 @@ def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = N
 
 
 def write_database(heap_file: HeapFile, path: Path, table: str | None = None, progress: Progress | None = None) -> None:
-    """Write a base relation as a database file that SQLite opens.
+    """Write a base relation as a database file that SQLite opens: its pages become the leaves, one by one.
 
-    Parameters
-    ----------
-    heap_file
-        Its pages become the leaves, one by one.
-    path
-        Written beside and renamed; what stood there is replaced.
-    table
-        The table's name; the file's own without it.
+    The file is written beside and renamed; what stood there is replaced.  The table has the heap file's name if none is given.
     """
     name = heap_file.name if table is None else table
     if not name or name.lower().startswith("sqlite_") or "\0" in name:

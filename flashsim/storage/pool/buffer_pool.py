@@ -55,18 +55,9 @@ class Exchanges(NamedTuple):
 
 
 class BufferPool:
-    """Frames for pages of files, which a replacement policy divides: its kernels, or its plain form if it has no others.
+    """Frames for pages of files, as long as they are now, which a replacement policy divides.
 
-    Parameters
-    ----------
-    policy
-        Which page leaves.
-    frames
-        Pages that the pool holds.
-    files
-        Whose pages; as long as they are now.
-    seed
-        Of what the policy draws.
+    The policy's kernels do so, or its plain form if it has no others; the seed is that of what it draws.
 
     Raises
     ------

@@ -98,17 +98,7 @@ def kernels_of(policy: str, pool: PoolState) -> Iterator[None]:
 
 
 class PlainPool:
-    """Frames in ordinary Python whose pages a policy in its plain form replaces: to be read, stepped through and compared with.
-
-    Parameters
-    ----------
-    policy
-        Which page leaves.
-    frames
-        Pages that the pool holds.
-    seed
-        Of what the policy draws.
-    """
+    """Frames in ordinary Python whose pages a policy in its plain form replaces: to be read, stepped through and compared with."""
 
     def __init__(self, policy: replacement.ReplacementPolicy, frames: int, seed: int = 0) -> None:
         self.name, self.size, self.seed = policy.name, frames, seed

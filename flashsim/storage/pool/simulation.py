@@ -50,18 +50,9 @@ class Counts(NamedTuple):
 
 
 class Simulation:
-    """A policy's kernels over a pool of frames.
+    """A policy's kernels over a pool of frames; the seed is that of what the policy draws.
 
-    Parameters
-    ----------
-    policy
-        Which page leaves.
-    frames
-        Pages that the pool holds.
-    seed
-        Of what the policy draws.
-    pages
-        Distinct pages that are expected; with more it takes up to three times the memory for a moment.
+    So many distinct pages are expected; with more it takes up to three times the memory for a moment.
 
     Raises
     ------

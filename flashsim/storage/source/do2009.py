@@ -39,16 +39,9 @@ _LETTERS = np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 
 class PaperRecords:
-    """One of the two relations.
+    """One of the two relations, ``customer`` or ``orders``, at a scale factor of TPC-H; the paper's is 30.
 
-    Parameters
-    ----------
-    name
-        ``customer`` or ``orders``.
-    scale
-        TPC-H's scale factor; the paper's is 30.
-    seed
-        Of the order of rows and the choice of customers.
+    The seed is that of the order of rows and the choice of customers.
     """
 
     def __init__(self, name: str, scale: Decimal | float, seed: int = SEED) -> None:
