@@ -29,13 +29,10 @@ class Attribute:
 
     #: The column's; None for row ids, which are no column of a relation.
     name: str | None
-    #: The Arrow type of its values.
     kind: pa.DataType
     #: Bytes of the longest value.
     size: int
-    #: Whether values differ in length.
     varies: bool = False
-    #: Whether some are NULL.
     nullable: bool = False
 
 

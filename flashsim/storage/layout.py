@@ -42,7 +42,6 @@ class Layout:
 
     #: What a tuple is: a relation's, or of some other format.
     row_format: RowFormat
-    #: Bytes.
     page_size: int
     #: A member's name, or the path of a Python file that is one.
     page_format: str = PAGE_FORMAT

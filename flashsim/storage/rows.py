@@ -156,7 +156,6 @@ class FixedRows:
     (('key', 'row'), 15)
     """
 
-    #: Of the format, for errors.
     name: str
     #: Bytes of each column: 1, 2, 3, 4, 6 or 8; numbers are signed.
     widths: Mapping[str, int]

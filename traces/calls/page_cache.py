@@ -125,7 +125,6 @@ class ReadAhead:
     ahead: int = 0
     #: Windows end at multiples of so many pages, as a power of two: pages of memory become larger as reading goes on.
     order: int = 0
-    #: Last page that was read.
     previous: int = -2
 
     @property

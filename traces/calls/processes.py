@@ -31,7 +31,6 @@ class OpenFile:
 class Process:
     """A process as its threads share it."""
 
-    #: Of the process.
     number: int
     #: In which it works.
     folder: str

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, WRITE
-from flashsim.core.units import MIB
+from flashsim.core.units import MIB, NEVER
+from flashsim.storage.placement.base import Room
 from traces.calls.page_cache import PAGE
 from traces.calls.waiting import Requests, Strand
 
@@ -43,8 +44,7 @@ class Volume:
         self._sizes, self._extents = sizes, dict(extents or {})
         self._begins: dict[int, int] = {}
         known = [place + length for pieces in self._extents.values() for _, place, length in pieces]
-        self._end = max([JOURNAL + METADATA, *known])
-        self._free: list[tuple[int, int]] = []
+        self._space = Room(NEVER, max([JOURNAL + METADATA, *known]))
 
     def places(self, file: int, offset: int, length: int) -> Iterator[tuple[int, int]]:
         """Offsets and lengths on the device of a range of a file."""
@@ -59,34 +59,25 @@ class Volume:
 
     def _begin(self, file: int) -> int:
         if file not in self._begins:
-            self._begins[file] = self._allocate(self._room(file))
+            self._begins[file] = self._space.take(self._room(file), f"file {file}")
         return self._begins[file]
 
     def _room(self, file: int) -> int:
         return max(1, -(-self._sizes.get(file, 0) // PAGE)) * PAGE
 
-    def _allocate(self, size: int) -> int:
-        """The first place that is free and large enough."""
-        for number, (begin, end) in enumerate(self._free):
-            if end - begin >= size:
-                self._free[number : number + 1] = [(begin + size, end)] if end - begin > size else []
-                return begin
-        begin, self._end = self._end, self._end + size
-        return begin
-
     def release(self, file: int) -> None:
         """A file is no more, and its place is free."""
         if file not in self._begins:
             return
-        begin = self._begins.pop(file)
-        insort(self._free, (begin, begin + self._room(file)))
-        merged = self._free[:1]
-        for first, end in self._free[1:]:
-            if first == merged[-1][1]:
-                merged[-1] = merged[-1][0], end
+        free = self._space.free
+        insort(free, (self._begins.pop(file), self._room(file)))
+        merged = free[:1]
+        for first, length in free[1:]:
+            if first == sum(merged[-1]):
+                merged[-1] = merged[-1][0], merged[-1][1] + length
             else:
-                merged.append((first, end))
-        self._free = merged
+                merged.append((first, length))
+        self._space.free = merged
 
 
 @dataclass

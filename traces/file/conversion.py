@@ -19,7 +19,6 @@ from traces.format.base import WritableFormat, load_format, load_writable
 class Conversion:
     """The result of a conversion."""
 
-    #: Requests that were converted.
     requests: int = 0
     #: Columns with content that the target does not hold.
     dropped: list[str] = field(default_factory=list)

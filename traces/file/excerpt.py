@@ -24,7 +24,6 @@ _SLOWEST, _FASTEST = 1e-6, 1e6
 class Excerpt:
     """A trace file, or a part of it."""
 
-    #: The file.
     path: str | Path
     #: A format's name, the path of a Python file, or ``csv:`` and columns; recognised by the content if None.
     format: str | None = None

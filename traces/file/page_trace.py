@@ -87,14 +87,8 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     """
     excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
     path, name = Path(excerpt.path), excerpt.format or ""
-    if not path.is_file():
-        raise errors.MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
     own, of_requests = PAGE_FORMATS.names(), FORMATS.names()
-    try:
-        fitting = [each for each in own if name in ("", each) and PAGE_FORMATS.load(each).recognise(path)]
-    except OSError as problem:
-        raise errors.MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
-    fitting = [each for each in fitting if not PAGE_FORMATS.load(each).GENERIC] or fitting
+    fitting = candidates(path, [each for each in own if name in ("", each)], PAGE_FORMATS.load)
     if not name and (why := doubts(path, fitting, PAGE_FORMATS.load)):
         raise errors.DamagedFileError(f"trace: {path} has no format that can be told: {why}")
     kind, _, columns = name.partition(":")

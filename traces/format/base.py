@@ -148,8 +148,8 @@ def load_writable(name: str) -> WritableFormat:
     return member
 
 
-def candidates(path: str | Path) -> list[str]:
-    """The names of all formats that a file could have.
+def candidates(path: str | Path, names: Collection[str] | None = None, load: Callable[[str], Any] = load_format) -> list[str]:
+    """The names of all formats that a file could have, of all of this family, or of those of a name and of another family.
 
     Raises
     ------
@@ -160,10 +160,10 @@ def candidates(path: str | Path) -> list[str]:
     if not path.is_file():
         raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
     try:
-        names = [name for name, member in formats().items() if member.recognise(path)]
+        fitting = [name for name in (FORMATS.names() if names is None else names) if load(name).recognise(path)]
     except OSError as problem:
         raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
-    return [name for name in names if not load_format(name).GENERIC] or names
+    return [name for name in fitting if not load(name).GENERIC] or fitting
 
 
 def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:

@@ -41,7 +41,6 @@ class Steps:
 class MissCurve:
     """Misses by size of the pool."""
 
-    #: Number of references.
     references: int
     #: Number of distinct pages; an estimate if there is a sample.
     pages: int

@@ -44,9 +44,7 @@ _CUSTOMER, _LENGTH, _ITEMS = 0, 2, 3
 class Region(NamedTuple):
     """Pages of a table."""
 
-    #: The first of them.
     first: int
-    #: Rows of a page.
     page_rows: int
     #: Pages of the table, or of each district.
     pages: int

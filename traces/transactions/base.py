@@ -191,11 +191,8 @@ class CutReferences:
 
     #: The references, whose pages are numbered from 0 on.
     source: "Generated | _Numbered"
-    #: Pages of the source.
     pages: int
-    #: References of a transaction.
     each: int
-    #: Transactions of a batch, at most.
     batch: int
 
     @property

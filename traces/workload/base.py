@@ -36,11 +36,9 @@ class WorkloadSpace:
     size: int
     #: Bytes of a request, unless a run varies them.
     block: int = 32 * units.KIB
-    #: Requests of a run.
     count: int = 1024
     #: The smallest request and shift that the device takes, bytes.
     least: int = SECTOR
-    #: Whether runs may write.
     write: bool = True
     #: A few values of every parameter instead of all.
     quick: bool = False

@@ -60,7 +60,6 @@ class Record:
     """A record of the log; which of the fields have a meaning depends on its kind."""
 
     kind: int
-    #: The transaction's number.
     transaction: int = 0
     #: The previous record of the same transaction; of a compensation the next one to undo.
     chain: int = 0

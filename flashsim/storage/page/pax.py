@@ -39,7 +39,6 @@ HEAD, _END = 4, 2
 class Minipage(NamedTuple):
     """Place of the values of one column on every page."""
 
-    #: Of the minipage, from 0.
     number: int
     #: First bytes: of its head, its bits, where values end, the values, and what follows.
     begin: int

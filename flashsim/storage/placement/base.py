@@ -1,7 +1,7 @@
 """Parts of a placement: a device map says on which device a file lies, and a file system gives it room there.
 
-A member defines `DEVICE_MAP`, which is `ONE_DEVICE`, `RELATIONS_AND_TEMPORARIES` or its own, and `FileSystem`, the class of each device's
-file system: `FileRuns`, which writes pages and nothing else, or one derived from it.
+A member defines `FileSystem`, the class of each device's file system: `FileRuns`, which writes pages and nothing else, or one derived from
+it; and `DEVICE_MAP`, which is `ONE_DEVICE` unless it says otherwise, `RELATIONS_AND_TEMPORARIES` or its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -125,7 +125,7 @@ class FileRuns:
 class Placement(Protocol):
     """A member of the family."""
 
-    DEVICE_MAP: DeviceMap
+    DEVICE_MAP: DeviceMap = ONE_DEVICE
     FileSystem: type[FileRuns]
 
 

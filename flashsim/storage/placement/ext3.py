@@ -16,10 +16,7 @@ import numpy as np
 from flashsim.core.request import Integers
 from flashsim.core.units import MB, MIB
 from flashsim.storage.heap_file import File
-from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
 from flashsim.storage.placement.base import FileRoom, FileRuns, Room
-
-__all__ = ["DEVICE_MAP", "FileSystem"]
 
 #: Bytes of a block of the file system, and of the data that an indirect block maps.
 BLOCK, MAPPED = 4096, 1024 * 4096

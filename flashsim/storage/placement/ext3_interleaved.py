@@ -14,10 +14,7 @@ A. Dilger, A. Tomas, "State of the Art: Where we are with the Ext3 filesystem", 
 
 from flashsim.storage.heap_file import File
 from flashsim.storage.placement import ext3
-from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
 from flashsim.storage.placement.base import Room
-
-__all__ = ["DEVICE_MAP", "FileSystem"]
 
 #: Blocks of a file's first window, at least.
 _FIRST_WINDOW = 8

@@ -1,10 +1,7 @@
 """Every temporary file in a run of its expected length, which is reserved when its first page is written."""
 
 from flashsim.storage.heap_file import File
-from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
 from flashsim.storage.placement.base import FileRuns
-
-__all__ = ["DEVICE_MAP", "FileSystem"]
 
 #: A reserved run is so much longer than the file is expected to be.
 _MARGIN = 1.1

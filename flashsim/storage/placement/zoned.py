@@ -10,10 +10,7 @@ from collections.abc import Iterator
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB, format_size
 from flashsim.storage.heap_file import File
-from flashsim.storage.placement.base import ONE_DEVICE as DEVICE_MAP
 from flashsim.storage.placement.base import FileRoom, FileRuns, Room
-
-__all__ = ["DEVICE_MAP", "FileSystem"]
 
 #: Bytes of a segment.
 _SEGMENT = 64 * MIB

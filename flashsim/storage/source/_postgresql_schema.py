@@ -69,7 +69,6 @@ class ColumnDefinition:
     kind: str
     #: The numbers that limit its values, such as precision and scale.
     modifier: tuple[int, ...] = ()
-    #: Whether values may be NULL.
     nullable: bool = True
     #: The value of rows that are older than the column; None is NULL.
     missing: pa.Scalar | None = None
