@@ -11,8 +11,7 @@ from flashsim.testing.contracts.page_format import PageTraceContract, listed, pa
 from tests.contract.members import each_of
 from traces.file.page_trace import page_trace
 from traces.format import FORMATS, load_format
-from traces.page_format import PAGE_FORMATS
-from traces.page_format.base import load_page_format
+from traces.page_format.base import PAGE_FORMATS, load_page_format
 
 each_member = each_of(PAGE_FORMATS)
 

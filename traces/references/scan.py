@@ -27,10 +27,6 @@ class Stream(Independent):
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
         length = self.length or self.pages
         scan, place = np.divmod(np.arange(first, first + size), length)
-        return place + self._first_pages(int(scan[0]), int(scan[-1]) + 1, self.pages - length + 1)[scan - scan[0]]
-
-    def _first_pages(self, first: int, last: int, places: int) -> Integers:
-        """First pages of scans `first` to `last`, without the last, shape (n,)."""
-        parts = range(first // _TOGETHER, (last - 1) // _TOGETHER + 1)
-        draws = np.concatenate([rng.generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
-        return draws[first - parts[0] * _TOGETHER : last - parts[0] * _TOGETHER]
+        parts, places = range(scan[0] // _TOGETHER, scan[-1] // _TOGETHER + 1), self.pages - length + 1
+        begins = np.concatenate([rng.generator(self.seed, "scans", part).integers(0, places, _TOGETHER) for part in parts])
+        return place + begins[scan - parts[0] * _TOGETHER]

@@ -82,13 +82,11 @@ class Stream(Generated):
     def batches(self) -> ReferenceBatches:
         pending, part = self.references, 0
         while pending > 0:
-            pages = np.concatenate(self._lookups(rng.generator(self.seed, "lookups", part)), axis=1).ravel()[:pending]
+            keys = self.keys(BATCH // 16, rng.generator(self.seed, "lookups", part))
+            lookups = [self._pages(self.tables[name], keys[name]) for name in keys if self.lookups in (name, "lineitem")]
+            pages = np.concatenate(lookups, axis=1).ravel()[:pending]
             yield from pieces(References(pages))
             pending, part = pending - len(pages), part + 1
-
-    def _lookups(self, random: np.random.Generator) -> list[Integers]:
-        keys = self.keys(BATCH // 16, random)
-        return [self._pages(self.tables[name], keys[name]) for name in keys if self.lookups in (name, "lineitem")]
 
     def keys(self, count: int, random: np.random.Generator) -> dict[str, Integers]:
         """The rows that so many lineitems look up, from 0, by table, shape (count,) each."""

@@ -1,5 +1,1 @@
 """Replay on real devices: a member is an engine that sends the requests of a trace to a file or block device and takes their times."""
-
-from traces.replay.base import ENGINES
-
-__all__ = ["ENGINES"]

@@ -76,7 +76,7 @@ class Touched:
         self._bitmap = np.zeros((most_areas, _AREA_BYTES), np.uint8)  # memory that the system gives as rows are written
         self._used = self._bits = 0
         self.exact = True
-        self.registers = new_sketches(1, self._SKETCH)
+        self.registers = np.zeros((1, self._SKETCH), np.uint8)
 
     def add(self, device: Integers, offset: Integers, length: Integers) -> None:
         sketch(np.zeros(len(offset), np.int64), device, offset, length, self.registers)
@@ -132,11 +132,6 @@ def _mark(
     return True, used, new
 
 
-def new_sketches(count: int, size: int) -> Registers:
-    """Empty sketches of `size` registers, a power of two, shape (n, size)."""
-    return np.zeros((count, size), np.uint8)
-
-
 def standard_error(size: int) -> float:
     """The relative standard error of the estimate from so many registers."""
     return 1.04 / math.sqrt(size)
@@ -152,7 +147,10 @@ def _mix(value: int) -> int:
 
 @lean_kernel
 def sketch(which: Integers, device: Integers, offset: Integers, length: Integers, sketches: Registers) -> None:
-    """Take the pages of 4 KiB that byte ranges touch into the sketches whose numbers are `which`, shape (n,) each."""
+    """Take the pages of 4 KiB that byte ranges touch into the sketches whose numbers are `which`, shape (n,) each.
+
+    `sketches` have shape (sketches, registers), a power of two of registers; empty ones are zero.
+    """
     for row in range(offset.shape[0]):
         if length[row] <= 0:
             continue
@@ -215,7 +213,7 @@ class OverTime:
         self._shift, self._place_shift = 0, _SMALLEST
         self._begin = self._reach = self._last = 0
         self._requests, self._bytes = np.zeros(_WINDOWS, np.int64), np.zeros(_WINDOWS, np.int64)
-        self._sketches = new_sketches(_WINDOWS, _WINDOW_SKETCH)
+        self._sketches = np.zeros((_WINDOWS, _WINDOW_SKETCH), np.uint8)
         self._heat = np.zeros((_WINDOWS, _PLACES), np.int64)
 
     def add(self, first: int, arrival: Any, device: Integers, offset: Integers, length: Integers) -> None:

@@ -29,7 +29,7 @@ from flashsim.core.kernel import kernel
 from flashsim.core.request import SECTOR, Integers
 from flashsim.storage.attributes import Attribute, Values, array_from, values_of
 from flashsim.storage.record import Bytes, byte_at
-from flashsim.storage.rows import Columns, RowFormat, Tuples
+from flashsim.storage.rows import RowFormat, Tuples
 
 SMALLEST_PAGE, LARGEST_PAGE = 512, 65536
 MARK = 0xA8
@@ -100,10 +100,8 @@ def parts(row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[str
 
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
-    numbers = [row_format.place(column) for column in columns]
-    pages, arrays = _read(row_format, numbers, data)
-    columns_read: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
-    return Tuples(columns_read, pages)
+    pages, arrays = _read(row_format, [row_format.place(column) for column in columns], data)
+    return Tuples({column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}, pages)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
@@ -116,17 +114,20 @@ def _numbers(row_format: RowFormat, columns: tuple[str, ...], attributes: tuple[
     return [row_format.place(column) for column in columns] + [names.index(name) for name in attributes]
 
 
-def _cell_size(row_format: RowFormat) -> int:
+def _cell(row_format: RowFormat) -> tuple[int, int]:
+    """Bytes and bits that a tuple takes of the minipages."""
     attributes = row_format.attributes
-    bits = sum(attribute.nullable for attribute in attributes)
-    return sum(attribute.size + _END * attribute.varies for attribute in attributes) + -(-bits // 8)
+    return sum(attribute.size + _END * attribute.varies for attribute in attributes), sum(attribute.nullable for attribute in attributes)
+
+
+def _cell_size(row_format: RowFormat) -> int:
+    width, bits = _cell(row_format)
+    return width + -(-bits // 8)
 
 
 def _capacity(row_format: RowFormat, page_size: int) -> int:
-    attributes = row_format.attributes
-    bits = sum(attribute.nullable for attribute in attributes)
-    width = sum(attribute.size + _END * attribute.varies for attribute in attributes)
-    room = page_size - HEAD * len(attributes)
+    width, bits = _cell(row_format)
+    room = page_size - HEAD * len(row_format.attributes)
     count = max(0, room * 8 // max(1, 8 * width + bits))
     while count and count * width + -(-count // 8) * bits > room:
         count -= 1

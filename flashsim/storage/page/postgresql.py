@@ -37,7 +37,7 @@ from flashsim.storage.page._postgresql_values import Stored, stored_as, to_store
 from flashsim.storage.page.base import file_name, quoted
 from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
-from flashsim.storage.rows import Columns, RowFormat, Tuples
+from flashsim.storage.rows import RowFormat, Tuples
 
 SMALLEST_PAGE, LARGEST_PAGE = 1024, 32768
 #: Columns of a table (MaxHeapAttributeNumber), and rows that ids of 4 bytes tell apart.
@@ -107,8 +107,7 @@ def verify_pages(row_format: RowFormat, data: Bytes, numbers: Integers) -> None:
 
 def decode_pages(row_format: RowFormat, columns: tuple[str, ...], data: Bytes) -> Tuples:
     pages, arrays = _read(row_format, [row_format.place(column) for column in columns], data)
-    columns_read: Columns = {column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}
-    return Tuples(columns_read, pages)
+    return Tuples({column: row_format.numbers_of(column, array) for column, array in zip(columns, arrays, strict=True)}, pages)
 
 
 def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Bytes) -> pa.Table:
@@ -172,13 +171,8 @@ def _aligned(size: int) -> int:
 def _tuple_sizes(row_format: RowFormat) -> Integers:
     """Bytes of all rows' tuples, up to a multiple of 8, shape (rows,), or (1,) if they are the same for all."""
     owner = row_format.records if isinstance(row_format, Relation) else row_format
-    sizes = _SIZES.get(owner)
-    if sizes is None:
-        sizes = _SIZES[owner] = _sized(row_format)
-    return sizes
-
-
-def _sized(row_format: RowFormat) -> Integers:
+    if owner in _SIZES:
+        return _SIZES[owner]
     types = _stored(row_format)
     kinds = [attribute for attribute in row_format.attributes if attribute.name is not None]
     alike = not any(attribute.varies or attribute.nullable for attribute in kinds) and all(stored.type != "numeric" for stored in types)
@@ -191,7 +185,8 @@ def _sized(row_format: RowFormat) -> Integers:
         stored = row_format.stored(Tuples(dict.fromkeys(row_format.columns, chunk)))
         lengths = _measured(types, _values(row_format, stored), len(chunk))[2]
         sizes.append((-(-lengths // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT).astype(np.int32))
-    return np.concatenate(sizes)
+    _SIZES[owner] = np.concatenate(sizes)
+    return _SIZES[owner]
 
 
 def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Integers, list[pa.Array]]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traces.summary.distinct import PAGE, Touched, estimate, new_sketches, sketch, standard_error
+from traces.summary.distinct import PAGE, Touched, estimate, sketch, standard_error
 
 _RANGES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 70), st.integers(0, 40), st.integers(0, 2)), max_size=12)
 
@@ -32,7 +32,7 @@ def test_bytes_count_in_whole_sectors() -> None:
 @pytest.mark.parametrize("count", [0, 1, 10, 1000, 3000, 10_000, 30_000, 200_000])
 def test_sketches_are_within_four_standard_errors(count: int) -> None:
     pages = np.random.default_rng(count).integers(0, 1 << 50, count)
-    registers = new_sketches(1, 1 << 12)
+    registers = np.zeros((1, 1 << 12), np.uint8)
     for _ in range(2):  # what was seen before changes nothing
         sketch(np.zeros(count, np.int64), np.zeros(count, np.int64), pages * PAGE, np.full(count, PAGE), registers)
     truth = len(np.unique(pages))
@@ -41,14 +41,14 @@ def test_sketches_are_within_four_standard_errors(count: int) -> None:
 
 @pytest.mark.parametrize("stride", [1, 2, 256, 1 << 20])
 def test_regular_pages_are_counted_as_well_as_random_ones(stride: int) -> None:
-    count, registers = 20_000, new_sketches(1, 1 << 12)
+    count, registers = 20_000, np.zeros((1, 1 << 12), np.uint8)
     sketch(np.zeros(count, np.int64), np.arange(count) % 2, np.arange(count) // 2 * stride * PAGE, np.full(count, 512), registers)
     assert abs(estimate(registers[0]) - count) <= 4 * standard_error(1 << 12) * count
 
 
 def test_merged_sketches_are_the_sketch_of_both() -> None:
     offset = np.random.default_rng(1).integers(0, 1 << 40, 4000)
-    half, whole, zero = new_sketches(2, 1 << 10), new_sketches(1, 1 << 10), np.zeros(4000, np.int64)
+    half, whole, zero = np.zeros((2, 1 << 10), np.uint8), np.zeros((1, 1 << 10), np.uint8), np.zeros(4000, np.int64)
     sketch(np.arange(4000) % 2, zero, offset, np.full(4000, 9000), half)
     sketch(zero, zero, offset, np.full(4000, 9000), whole)
     assert np.array_equal(np.maximum(half[0], half[1]), whole[0])
