@@ -110,12 +110,8 @@ def heap_file(relation: Relation, page_size: int, pages: int | None = None, page
 
     Raises
     ------
-    UnknownNameError, MissingFileError
-        There is no such page format.
-    InvalidParameterError
-        It has no pages of that size.
     CapacityError
-        A row does not fit on a page, or the rows not on so many pages.
+        A row does not fit on a page, or the rows not on so many pages; for other errors see `flashsim.storage.layout.Layout`.
     """
     layout = Layout(relation, page_size, page_format)
     rows = len(relation)

@@ -84,13 +84,7 @@ class Reader:
         self._output = self.first.descriptors.get(1)
 
     def rows(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-        """Rows of the calls that the lines tell, in order of their ends.
-
-        Raises
-        ------
-        DamagedFileError
-            A line is none of strace's.
-        """
+        """Rows of the calls that the lines tell, in order of their ends; a `DamagedFileError` of a line that is none of strace's."""
         for number, line in enumerate(lines, 1):
             match = _LINE.match(line.rstrip("\n"))
             if match is None:

@@ -24,13 +24,7 @@ _ROW_GROUP = 1 << 18
 
 @contextmanager
 def complete_file(target: Path) -> Iterator[Path]:
-    """A path to write to; what is there in the end appears under the name of `target`, or nothing does where an error leaves the context.
-
-    Raises
-    ------
-    FlashsimError
-        It cannot be written.
-    """
+    """A path to write to; what is there in the end appears under the name of `target`, or nothing if an error leaves the context."""
     partial = target.with_name(f".{target.name}.{os.getpid()}.writing")
     try:
         yield partial

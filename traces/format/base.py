@@ -135,13 +135,7 @@ def _is_writable(member: Format) -> TypeGuard[WritableFormat]:
 
 
 def load_writable(name: str) -> WritableFormat:
-    """A member that can be written.
-
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        There is no such format; it can only be read.
-    """
+    """A member that can be written; one that can only be read is refused."""
     member = load_format(name)
     if not _is_writable(member):
         raise InvalidParameterError("trace format", name, f"it can only be read; written can be {', '.join(writable())}")
@@ -149,13 +143,7 @@ def load_writable(name: str) -> WritableFormat:
 
 
 def candidates(path: str | Path, names: Collection[str] | None = None, load: Callable[[str], Any] = load_format) -> list[str]:
-    """The names of all formats that a file could have, of all of this family, or of those of a name and of another family.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        There is no file, or it cannot be read; it is packed, and damaged.
-    """
+    """The names of all formats that a file could have, of this family or of some names of another; errors as of `recognise`."""
     path = Path(path)
     if not path.is_file():
         raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
@@ -187,10 +175,8 @@ def recognise(path: str | Path) -> str:
 
     Raises
     ------
-    MissingFileError
-        There is no file, or it cannot be read.
-    DamagedFileError
-        No format fits, or more than one.
+    MissingFileError, DamagedFileError
+        There is no file, or it cannot be read; no format fits, or more than one, or it is packed, and damaged.
     """
     path, names = Path(path), candidates(path)
     if why := doubts(path, names, load_format):

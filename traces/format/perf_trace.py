@@ -69,13 +69,7 @@ _PREFIXES = {"flags": "O_", "prot": "PROT_", "whence": "SEEK_", "cmd": "F_", "mo
 
 
 def recording_of(lines: Iterable[str], source: Path) -> Recording:
-    """The recording that lines of perf trace tell.
-
-    Raises
-    ------
-    DamagedFileError
-        Names their source, and a line that is none of perf trace's.
-    """
+    """The recording that lines of perf trace tell; a `DamagedFileError` names their source, and a line that is none of perf trace's."""
     reader = Reader(is_exact=False)
     return Recording(table_in_time(_rows(reader, source, lines)), missed=lines_of(reader.missed))
 

@@ -280,6 +280,14 @@ def _take(ext: Extension, design: Policies, page: int) -> int:
     return frame
 
 
+@inlined_kernel
+def _give(ext: Extension, frame: int, page: int) -> None:
+    ext.frames[frame, state.PAGE], ext.pages[page, state.FRAME] = page, frame + 1
+    ext.numbers[state.USED] += 1
+    if ext.numbers[state.USED] >= ext.numbers[state.FILL]:
+        ext.numbers[state.FILL] = 0
+
+
 @lean_kernel
 def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
     """Take a frame for a page, which is held for its writing; returns the frame, or `NONE` if there is none to take.
@@ -300,11 +308,7 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
         frame = _take(ext, design, page)
         if frame == NONE:
             return NONE
-        ext.frames[frame, state.PAGE] = page
-        ext.pages[page, state.FRAME] = frame + 1
-        ext.numbers[state.USED] += 1
-        if ext.numbers[state.USED] >= ext.numbers[state.FILL]:
-            ext.numbers[state.FILL] = 0
+        _give(ext, frame, page)
     ext.pages[page, state.STATUS] = state.VALID + state.ONE_HOLD
     ext.pages[page, state.MARKS] &= ~state.READ_AGAIN
     if newer:
@@ -317,10 +321,7 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
 def restore(ext: Extension, design: Policies, page: int, frame: int, newer: int) -> None:
     """Let a free frame hold a page, as after a restart; `newer` is 1 if the disk lacks that version.  `chain_free` must follow."""
     partition = partition_of(ext, page)
-    ext.frames[frame, state.PAGE], ext.pages[page, state.FRAME] = page, frame + 1
-    ext.numbers[state.USED] += 1
-    if ext.numbers[state.USED] >= ext.numbers[state.FILL]:
-        ext.numbers[state.FILL] = 0
+    _give(ext, frame, page)
     ext.pages[page, state.STATUS] = state.VALID + (state.NEWER if newer else 0)
     ext.numbers[state.NEWER_FRAMES] += newer
     insert(ext, partition, state.DIRTY if newer else state.CLEAN, frame, of_page(design[KEY_OF])(ext, page))

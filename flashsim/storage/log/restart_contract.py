@@ -20,13 +20,7 @@ def failure(design: str, step: str, problem: str | BaseException) -> FlashsimErr
 
 
 def loaded(design: str, load: Callable[[], Iterable[Any]]) -> Generator[Read | Write, None, None]:
-    """The steps of a design's `load`.
-
-    Raises
-    ------
-    FlashsimError
-        It fails, or breaks the contract.
-    """
+    """The steps of a design's `load`; a `FlashsimError` if it fails, or breaks the contract."""
     try:
         for step in load():
             if not _is_step(step):

@@ -37,13 +37,7 @@ class Room:
     free: list[tuple[int, int]] = field(default_factory=list)
 
     def take(self, size: int, what: str) -> int:
-        """A run of so many bytes; its offset.
-
-        Raises
-        ------
-        CapacityError
-            There is none.
-        """
+        """The offset of a run of so many bytes, which is taken; a `CapacityError` if there is none."""
         for index, (offset, length) in enumerate(self.free):
             if length >= size:
                 self.free[index : index + 1] = [(offset + size, length - size)] if length > size else []
