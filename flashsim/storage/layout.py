@@ -18,7 +18,6 @@ from flashsim.storage.page.base import PAGE_FORMATS, PageFormat
 from flashsim.storage.record import Bytes
 from flashsim.storage.rows import RowFormat, Tuples
 
-#: The page format where none is asked for.
 PAGE_FORMAT = "sqlite"
 
 

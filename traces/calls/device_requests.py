@@ -29,13 +29,11 @@ from flashsim.core.units import MILLISECONDS, NEVER
 from traces.calls import schema
 from traces.calls.page_cache import PAGE, HostSettings, PageCache, ReadAhead
 from traces.calls.schema import Call
-from traces.calls.volume import ALLOCATION, JOURNAL, Extents, Journal, Volume
-from traces.calls.waiting import Requests, Strand, Strands
+from traces.calls.volume import ALLOCATION, JOURNAL, Extents, Journal, Requests, Strand, Strands, Volume
 from traces.file.schema import Batches
 
 #: Number of the file that stands for the metadata area.
 _METADATA = -1
-#: Requests of a batch.
 _BATCH = 1 << 14
 #: Pages that the background thread writes of one file before it looks again.
 _CHUNK = 1024

@@ -54,7 +54,6 @@ _FIELDS = [pa.field(name, kind, nullable=False) for name, kind in _KNOWN.items()
 _FIELDS += [pa.field(name, "int64") for name in ("arrival", "started", "completed")]
 SCHEMA = pa.schema([*_FIELDS, pa.field("label", pa.dictionary(pa.int32(), pa.string()))])
 
-#: Record batches of the schema.
 Batches = Iterator[pa.RecordBatch]
 
 

@@ -27,7 +27,7 @@ from flashsim.device.survival import written_sectors
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.schema import Call
-from traces.calls.waiting import Strand
+from traces.calls.volume import Strand
 
 #: Events at which power is cut at most; of more, every second, or third and so on.
 _MOST = 500

@@ -17,7 +17,6 @@ from numba import types
 from flashsim.core.policies import function_at
 from flashsim.storage.extension.state import EXTENSION
 
-#: Actions.
 TO_DISK, TO_SSD, DROP, INVALIDATE = 1, 2, 4, 8
 #: Flags: the page is newer than on disk and on the SSD, it was read ahead by a scan, it was read to be written, it came along with another
 #: page that was missed, and it stays in memory since a checkpoint writes it.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-#: Kinds of records.
 BEGIN, UPDATE, COMPENSATION, COMMIT, ABORT, BUF_WRITE, BEGIN_CHECKPOINT, TRANSACTIONS, END_CHECKPOINT = range(9)
 #: Kinds that restart designs add: entries of the frame table, a frame about to be overwritten, one that was written, one that was cleaned.
 SSD_CHECKPOINT, SSD_PRE_WRITE_INVALIDATE, SSD_POST_WRITE, SSD_LAZY_CLEANED = range(9, 13)
@@ -97,10 +96,6 @@ class Record:
             entries = (f"{STATES[each.state]} {each.page}@{each.lsn}" if each.state else STATES[FREE] for each in self.entries)
             words.append(f"frame {self.frame} {', '.join(entries)}".rstrip())
         return ", ".join(words)
-
-
-#: Stands for a record that has been truncated.
-LOST = Record(-1)
 
 
 class Boot(NamedTuple):

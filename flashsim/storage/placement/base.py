@@ -48,7 +48,6 @@ class Room:
         return self.frontier - size
 
 
-#: All files on one device.
 ONE_DEVICE = DeviceMap(1, lambda file: 0)
 #: Base relations on the first device, temporary files on the second.
 RELATIONS_AND_TEMPORARIES = DeviceMap(2, lambda file: int(file.temporary))
