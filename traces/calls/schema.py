@@ -42,25 +42,10 @@ VERSION = 1
 _ROWS = 1 << 16
 KEY = b"flashsim.calls"
 _NAME = pa.dictionary(pa.int32(), pa.string())
-SCHEMA = pa.schema(
-    [
-        pa.field("time", "int64", nullable=False),
-        pa.field("duration", "int64"),
-        pa.field("process", "int32", nullable=False),
-        pa.field("thread", "int32", nullable=False),
-        pa.field("call", _NAME, nullable=False),
-        pa.field("kind", _NAME, nullable=False),
-        pa.field("file", "int32", nullable=False),
-        pa.field("path", _NAME),
-        pa.field("offset", "int64"),
-        pa.field("length", "int64"),
-        pa.field("result", "int64"),
-        pa.field("error", _NAME),
-        pa.field("flags", "int16", nullable=False),
-        pa.field("other", _NAME),
-        pa.field("content", "large_binary"),
-    ]
-)
+_KINDS = {"time": "int64", "duration": "int64", "process": "int32", "thread": "int32", "call": _NAME, "kind": _NAME, "file": "int32"}
+_KINDS |= {"path": _NAME, "offset": "int64", "length": "int64", "result": "int64", "error": _NAME, "flags": "int16", "other": _NAME}
+_NULLABLE = ("duration", "path", "offset", "length", "result", "error", "other", "content")
+SCHEMA = pa.schema([pa.field(name, kind, name in _NULLABLE) for name, kind in {**_KINDS, "content": "large_binary"}.items()])
 #: Flags of the open file, and of the call itself, by bit; what is printed is written to standard output, an exchange renames two paths.
 FLAGS = ("direct", "sync", "dsync", "append", "create", "truncate", "exclusive", "shared", "data-only", "printed", "exchange")
 DIRECT, SYNC, DSYNC, APPEND, CREATE, TRUNCATE, EXCLUSIVE, SHARED, DATA_ONLY, PRINTED, EXCHANGE = (1 << bit for bit in range(len(FLAGS)))

@@ -40,16 +40,8 @@ _VERSION_KEY = b"flashsim.trace.version"
 _PROVENANCE_KEY = b"flashsim.provenance"
 _UNKNOWN_KEY = b"flashsim.trace.unknown"
 
-_KNOWN = {
-    "id": "int64",
-    "device": "int16",
-    "operation": "int8",
-    "offset": "int64",
-    "length": "int64",
-    "stream": "int16",
-    "priority": "int8",
-}
-_KNOWN |= {"flags": "int16", "tag": "int64", "dependency": "int64", "think": "int64"}
+_KNOWN = {"id": "int64", "device": "int16", "operation": "int8", "offset": "int64", "length": "int64", "stream": "int16"}
+_KNOWN |= {"priority": "int8", "flags": "int16", "tag": "int64", "dependency": "int64", "think": "int64"}
 _FIELDS = [pa.field(name, kind, nullable=False) for name, kind in _KNOWN.items()]
 _FIELDS += [pa.field(name, "int64") for name in ("arrival", "started", "completed")]
 SCHEMA = pa.schema([*_FIELDS, pa.field("label", pa.dictionary(pa.int32(), pa.string()))])

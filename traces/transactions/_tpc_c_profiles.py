@@ -329,14 +329,6 @@ def stock_level(db: Database, references: Integers, row: int, district: int) -> 
     return row
 
 
-@inlined_kernel
-def kind_of(place: int) -> int:
-    """The kind of a transaction from a draw out of 100."""
-    if place < NEW_ORDERS:
-        return NEW_ORDER
-    return PAYMENT if place < NEW_ORDERS + PAYMENTS else ORDER_STATUS + (place - NEW_ORDERS - PAYMENTS) // OTHERS
-
-
 @lean_kernel
 def make(db: Database, words: Integers, first: int, references: Integers, ends: Integers, kinds: Integers, paid: int) -> tuple[int, int]:
     """Make transactions from number `first` on, until all are made or there may be no room; returns how far it came, and all payments.
@@ -351,10 +343,13 @@ def make(db: Database, words: Integers, first: int, references: Integers, ends: 
         mine = words[number]
         home = below(int(mine[WAREHOUSE]), db.layout.warehouses)
         district = home * DISTRICTS + below(int(mine[DISTRICT]), DISTRICTS)
-        kind = kind_of(below(int(mine[KIND]), 100))
-        if kind == NEW_ORDER:
+        place = below(int(mine[KIND]), 100)
+        kind = ORDER_STATUS + (place - NEW_ORDERS - PAYMENTS) // OTHERS
+        if place < NEW_ORDERS:
+            kind = NEW_ORDER
             row = new_order(db, references, row, district)
-        elif kind == PAYMENT:
+        elif place < NEW_ORDERS + PAYMENTS:
+            kind = PAYMENT
             row = payment(db, references, row, mine, district, paid)
             paid += 1
         elif kind == ORDER_STATUS:

@@ -98,6 +98,10 @@ class Record:
         return ", ".join(words)
 
 
+#: Stands for a record that has been truncated.
+LOST = Record(-1)
+
+
 class Boot(NamedTuple):
     """The boot page, which a restart reads first: the last checkpoint, whether a shutdown took it, and the oldest records needed."""
 

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
+from flashsim.storage.attributes import Values
 from flashsim.storage.record import Bytes, byte_at
 
 PAGE_SIZE, LAYOUT = 8192, 4
@@ -31,19 +32,8 @@ PAGE_HEADER, LINE_POINTER, TUPLE_HEADER = 24, 4, 23
 WIDEST_ALIGNMENT = 8
 
 #: A page's header; what `dtype.fields` tells of each is its place.
-PAGE = np.dtype(
-    [
-        ("wal_high", "<u4"),
-        ("wal_low", "<u4"),
-        ("checksum", "<u2"),
-        ("flags", "<u2"),
-        ("lower", "<u2"),
-        ("upper", "<u2"),
-        ("special", "<u2"),
-        ("size_and_layout", "<u2"),
-        ("oldest_deleter", "<u4"),
-    ]
-)
+_SHORT_FIELDS = ("checksum", "flags", "lower", "upper", "special", "size_and_layout")
+PAGE = np.dtype([("wal_high", "<u4"), ("wal_low", "<u4"), *((name, "<u2") for name in _SHORT_FIELDS), ("oldest_deleter", "<u4")])
 #: All flags that a page may have: it has unused line pointers, is full, or all of its tuples are visible to everybody.
 PAGE_FLAGS = 0x0007
 
@@ -159,15 +149,15 @@ _OFFSET = 0x7FFF
 
 
 @kernel
-def advance(sizes: Integers, length: int, alignment: int, valid: npt.NDArray[np.bool_], ends: Integers) -> None:
+def advance(sizes: Integers, kind: StoredType, values: Values) -> None:
     """Add a column's values, where there are some, to what tuples take."""
     for row in range(sizes.shape[0]):
-        if valid.shape[0] == 0 or valid[row]:
-            size = length if length >= 0 else ends[row + 1] - ends[row]
-            if length < 0 and size <= _SHORT:
+        if values.valid.shape[0] == 0 or values.valid[row]:
+            size = kind.length if kind.length >= 0 else values.ends[row + 1] - values.ends[row]
+            if kind.length < 0 and size <= _SHORT:
                 sizes[row] += 1 + size
             else:
-                sizes[row] += -sizes[row] % alignment + size + (_LONG_HEADER if length < 0 else 0)
+                sizes[row] += -sizes[row] % kind.alignment + size + (_LONG_HEADER if kind.length < 0 else 0)
 
 
 @kernel
@@ -221,38 +211,28 @@ def put_tuples(
 
 
 @kernel
-def put_values(
-    out: Bytes,
-    starts: Integers,
-    at: Integers,
-    number: int,
-    length: int,
-    alignment: int,
-    valid: npt.NDArray[np.bool_],
-    ends: Integers,
-    data: Bytes,
-) -> None:
+def put_values(out: Bytes, starts: Integers, at: Integers, number: int, kind: StoredType, values: Values) -> None:
     """A column's values, each where the one before ends; `at` becomes where they end."""
     for row in range(starts.shape[0]):
         start, place = starts[row], at[row]
-        if valid.shape[0] and not valid[row]:
+        if values.valid.shape[0] and not values.valid[row]:
             continue
         flags = byte_at(out, start + FLAGS)
         if flags & HAS_NULL:
             out[start + TUPLE_HEADER + (number >> 3)] |= 1 << (number & 7)
-        begin, size = row * length, length
-        if length < 0:
+        begin, size = row * kind.length, kind.length
+        if kind.length < 0:
             out[start + FLAGS] = flags | HAS_VARIABLE
-            begin, size = ends[row], ends[row + 1] - ends[row]
-        if length < 0 and size <= _SHORT:
+            begin, size = values.ends[row], values.ends[row + 1] - values.ends[row]
+        if kind.length < 0 and size <= _SHORT:
             out[place] = (size + 1) << 1 | 1
             place += 1
         else:
-            place += -place % alignment
-            if length < 0:
+            place += -place % kind.alignment
+            if kind.length < 0:
                 _put_number(out, place, (size + _LONG_HEADER) << 2, _LONG_HEADER)
                 place += _LONG_HEADER
-        out[place : place + size] = data[begin : begin + size]
+        out[place : place + size] = values.data[begin : begin + size]
         at[row] = place + size
 
 

@@ -41,12 +41,8 @@ ARROW = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", "UTC"),
-    "bytea": _BINARY,
-    "uuid": _BINARY,
-    "text": pa.large_string(),
-    "varchar": pa.large_string(),
-    "bpchar": pa.large_string(),
 }
+ARROW |= dict.fromkeys(("bytea", "uuid"), _BINARY) | dict.fromkeys(("text", "varchar", "bpchar"), pa.large_string())
 #: Decimal digits of one to base 10000.
 _PLACES = np.array([1000, 100, 10, 1], np.int32)
 

@@ -82,9 +82,9 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
         raise CapacityError(f"page size: {page_size} B, but it holds {minipages[0].capacity} of {row_format.title}, not {fullest}")
     out = np.zeros((len(pages) - 1, page_size), np.uint8)
     for minipage, attribute, column in zip(minipages, row_format.attributes, row_format.stored(tuples), strict=True):
-        valid, ends, data = values_of(attribute, column)
-        data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
-        _put_minipage(out, pages, minipage, attribute.size, valid, ends, data)
+        values = values_of(attribute, column)
+        values.data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
+        _put_minipage(out, pages, minipage, attribute.size, values)
     return out
 
 
@@ -172,9 +172,8 @@ def _values(row_format: RowFormat, attribute: Attribute, minipage: Minipage, dat
 
 
 @kernel
-def _put_minipage(
-    out: Bytes, pages: Integers, minipage: Minipage, size: int, valid: npt.NDArray[np.bool_], ends: Integers, data: Bytes
-) -> None:
+def _put_minipage(out: Bytes, pages: Integers, minipage: Minipage, size: int, values: Values) -> None:
+    valid, ends = values.valid, values.ends
     for page in range(out.shape[0]):
         first, last = pages[page], pages[page + 1]
         at = minipage.begin
@@ -191,7 +190,7 @@ def _put_minipage(
                 length = ends[first + index + 1] - begin
                 out[page, minipage.ends + 2 * index] = length & 255
                 out[page, minipage.ends + 2 * index + 1] = length >> 8
-        out[page, minipage.values : minipage.values + end - begin] = data[begin:end]
+        out[page, minipage.values : minipage.values + end - begin] = values.data[begin:end]
 
 
 @kernel

@@ -89,8 +89,7 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     at, flat = starts + heads, out.reshape(-1)
     for number, (stored, column) in enumerate(zip(types, values, strict=True)):
         column.data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
-        type_ = pg.TYPES[stored.type]
-        pg.put_values(flat, starts, at, number, type_.length, type_.alignment, column.valid, column.ends, column.data)
+        pg.put_values(flat, starts, at, number, pg.TYPES[stored.type], column)
     return out
 
 
@@ -159,8 +158,7 @@ def _measured(types: list[Stored], values: list[Values], count: int) -> tuple[np
     heads = np.where(nulls, _aligned(pg.TUPLE_HEADER + -(-len(types) // 8)), _aligned(pg.TUPLE_HEADER))
     sizes = heads.copy()
     for stored, column in zip(types, values, strict=True):
-        type_ = pg.TYPES[stored.type]
-        pg.advance(sizes, type_.length, type_.alignment, column.valid, column.ends)
+        pg.advance(sizes, pg.TYPES[stored.type], column)
     return nulls, heads, sizes
 
 

@@ -14,15 +14,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import (
-    CapacityError,
-    DamagedFileError,
-    FlashsimError,
-    InvalidParameterError,
-    MissingFileError,
-    SchemaError,
-    UnknownNameError,
-)
+from flashsim.core import errors
 from flashsim.core.members import Family, optional
 from flashsim.core.processes import free_memory
 from flashsim.core.request import Integers
@@ -63,7 +55,7 @@ class SourceReader(Protocol):
     @optional
     def example(self, folder: Path) -> str:
         """A source of some rows by its whole name, in a file that is made in a folder if it takes one; for the tests of the family."""
-        raise FlashsimError(f"{SOURCES.kind}: a reader of {self.SUFFIXES} brings no example")
+        raise errors.FlashsimError(f"{SOURCES.kind}: a reader of {self.SUFFIXES} brings no example")
 
 
 SOURCES = Family("flashsim.storage.source", "source", SourceReader)
@@ -81,7 +73,7 @@ class TableRecords:
     def __init__(self, name: str, table: pa.Table) -> None:
         for column in table.schema:
             if not is_flat(column.type):
-                raise SchemaError(f"column {column.name}: its type is {column.type}, but only flat columns can be stored")
+                raise errors.SchemaError(f"column {column.name}: its type is {column.type}, but only flat columns can be stored")
         check_unique(name, table.column_names)
         self.name = name
         self.table = pa.table({column: plain_array(table.column(column)) for column in table.column_names})
@@ -126,11 +118,11 @@ class TextRecords(TableRecords):
         check_column(self, column)
         fields = self.spelled(column)
         if len(fields) != self.rows:
-            raise DamagedFileError(f"{self.name}: it changed while it was read")
+            raise errors.DamagedFileError(f"{self.name}: it changed while it was read")
         try:
             values = typed_fields(fields, kind)
-        except SchemaError as problem:
-            raise SchemaError(f"{self.name}: column {column}: {problem}") from None
+        except errors.SchemaError as problem:
+            raise errors.SchemaError(f"{self.name}: column {column}: {problem}") from None
         table = self.table.set_column(self.names.index(column), column, values)
         return TextRecords(self.name, table, self.spelled, self.wide - {column}, self.typed | {column})
 
@@ -139,12 +131,12 @@ def check_unique(table: str, columns: list[str]) -> None:
     """Refuse a table without columns, or with two of one name."""
     repeated = {column for column in columns if columns.count(column) > 1}
     if repeated or not columns:
-        raise SchemaError(f"table {table}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
+        raise errors.SchemaError(f"table {table}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
 
 
 def check_column(records: Records, column: str) -> None:
     if column not in records.names:
-        raise UnknownNameError("column", column, records.names)
+        raise errors.UnknownNameError("column", column, records.names)
 
 
 def open_source(text: str) -> Source:
@@ -164,7 +156,7 @@ def open_source(text: str) -> Source:
         return member.open_records(rest)
     members = _members()
     known = [f"{name}:{member.FORM}" for name, member in members.items() if not member.SUFFIXES]
-    raise UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
+    raise errors.UnknownNameError("source", text, [*known, *(f"FILE{suffix}" for member in members.values() for suffix in member.SUFFIXES)])
 
 
 def source_file(text: str) -> Path | None:
@@ -226,10 +218,12 @@ def load_pair(r_records: Source, s_records: Source, r_column: str, s_column: str
     keys = _as_integers(keys[0], s_records, s_column), _as_integers(keys[1], r_records, r_column)
     try:
         codes = encode_keys(*keys, f"{r_name}.{r_column}", f"{s_name}.{s_column}")
-    except SchemaError as problem:
+    except errors.SchemaError as problem:
         for text, column, other in ((r_records, r_column, keys[1]), (s_records, s_column, keys[0])):
             if isinstance(text, TextRecords) and column not in text.typed:
-                raise SchemaError(f"{problem}; {text.name} is text: --types {column}={type_name(other.type)} names its type") from None
+                raise errors.SchemaError(
+                    f"{problem}; {text.name} is text: --types {column}={type_name(other.type)} names its type"
+                ) from None
         raise
     return Relation(r_name, r_column, codes[0], r_records), Relation(s_name, s_column, codes[1], s_records)
 
@@ -242,7 +236,7 @@ def _as_compared(r: tuple[Source, str], s: tuple[Source, str]) -> list[Source]:
     untyped = [(records, column) for records, column in (r, s) if isinstance(records, TextRecords) and column not in records.typed]
     if any(map(pa.types.is_union, kinds)) and any(map(pa.types.is_large_string, kinds)) and untyped:
         name, column = untyped[0][0].name, untyped[0][1]
-        raise SchemaError(
+        raise errors.SchemaError(
             f"key: {name}.{column} is text, but the other column has values of several types: --types {column}=text compares texts"
         )
     return [each.with_type(column, pa.large_string()) for each, column in untyped] if len(untyped) == 2 else [r[0], s[0]]
@@ -264,13 +258,13 @@ def table_and_scale(text: str, member: str, tables: tuple[str, ...]) -> tuple[st
     """
     table, _, scale = text.partition("@")
     if table not in tables:
-        raise UnknownNameError(f"table of {member}", table, tables)
+        raise errors.UnknownNameError(f"table of {member}", table, tables)
     try:
         factor = Decimal(scale)
     except InvalidOperation:
         factor = Decimal(0)
     if not (factor.is_finite() and 0 < factor <= 100_000):
-        raise InvalidParameterError("scale factor", repr(scale), f"{member}:{table}@0.1 needs a number above 0 and up to 100000")
+        raise errors.InvalidParameterError("scale factor", repr(scale), f"{member}:{table}@0.1 needs a number above 0 and up to 100000")
     return table, factor
 
 
@@ -278,20 +272,20 @@ def check_memory(source: str, size: int, what: str, purpose: str = "") -> None:
     """Refuse what takes more bytes of memory than are free; the message says what, and what for."""
     free = free_memory()
     if free is not None and size > free:
-        raise CapacityError(f"{source}: {what} {format_size(size)} of memory{purpose}, and {format_size(free)} are free")
+        raise errors.CapacityError(f"{source}: {what} {format_size(size)} of memory{purpose}, and {format_size(free)} are free")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what goes wrong while a file is read into one line that names it."""
     if not path.is_file():
-        raise MissingFileError(f"{path}: {'it is no file' if path.exists() else 'there is no such file'}")
+        raise errors.MissingFileError(f"{path}: {'it is no file' if path.exists() else 'there is no such file'}")
     try:
         yield
-    except (FlashsimError, MemoryError):
+    except (errors.FlashsimError, MemoryError):
         raise
     except PermissionError:
-        raise MissingFileError(f"{path}: it may not be read") from None
+        raise errors.MissingFileError(f"{path}: it may not be read") from None
     except (pa.ArrowException, OSError, ValueError) as problem:
         reason = str(problem).strip().splitlines() or [type(problem).__name__]
-        raise DamagedFileError(f"{path}: {unpack_first(path) or f'it cannot be read: {reason[0]}'}") from None
+        raise errors.DamagedFileError(f"{path}: {unpack_first(path) or f'it cannot be read: {reason[0]}'}") from None
