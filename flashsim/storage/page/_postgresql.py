@@ -74,6 +74,9 @@ class StoredType(NamedTuple):
     alignment: int
 
 
+#: The tuples that have a NULL, where the values of each tuple begin, and its bytes in all, shape (n,) each.
+Measured = tuple[npt.NDArray[np.bool_], Integers, Integers]
+
 #: The types whose values are read and written, by PostgreSQL's own names.
 TYPES = {
     "bool": StoredType(16, 1, 1),
@@ -175,18 +178,10 @@ def _get_number(data: Bytes, at: int, size: int) -> int:
 
 
 @kernel
-def put_tuples(
-    out: Bytes,
-    pages: Integers,
-    columns: int,
-    rows: Integers,
-    nulls: npt.NDArray[np.bool_],
-    heads: Integers,
-    sizes: Integers,
-    starts: Integers,
-) -> int:
+def put_tuples(out: Bytes, pages: Integers, columns: int, rows: Integers, measured: Measured, starts: Integers) -> int:
     """Headers of pages and tuples, and line pointers; returns the first page that has no room for its tuples, or -1."""
     page_size = out.shape[1]
+    nulls, heads, sizes = measured
     for page in range(out.shape[0]):
         first, data = pages[page], out[page]
         end, lower = page_size, PAGE_HEADER + LINE_POINTER * (pages[page + 1] - first)

@@ -23,7 +23,6 @@ from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, DamagedFileError, FlashsimError, InvalidParameterError, SchemaError
@@ -81,12 +80,12 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     row_format.check(tuples)
     pages = np.asarray(tuples.pages, np.int64)
     types, values = _stored(row_format), _values(row_format, row_format.stored(tuples))
-    nulls, heads, sizes = _measured(types, values, len(tuples))
+    measured = _measured(types, values, len(tuples))
     out, starts = np.zeros((len(pages) - 1, page_size), np.uint8), np.empty(len(tuples), np.int64)
-    overfull = pg.put_tuples(out, pages, len(types), np.asarray(row_format.numbers(tuples), np.int64), nulls, heads, sizes, starts)
+    overfull = pg.put_tuples(out, pages, len(types), np.asarray(row_format.numbers(tuples), np.int64), measured, starts)
     if overfull >= 0:
         raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.title}")
-    at, flat = starts + heads, out.reshape(-1)
+    at, flat = starts + measured[1], out.reshape(-1)
     for number, (stored, column) in enumerate(zip(types, values, strict=True)):
         column.data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
         pg.put_values(flat, starts, at, number, pg.TYPES[stored.type], column)
@@ -149,8 +148,7 @@ def _values(row_format: RowFormat, columns: list[pa.Array]) -> list[Values]:
     return [to_stored(attribute, stored, column, row_format.title) for attribute, stored, column in mine]
 
 
-def _measured(types: list[Stored], values: list[Values], count: int) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
-    """The tuples that have a NULL, where the values of each tuple begin, and its bytes in all."""
+def _measured(types: list[Stored], values: list[Values], count: int) -> pg.Measured:
     nulls = np.zeros(count, np.bool_)
     for column in values:
         if len(column.valid):

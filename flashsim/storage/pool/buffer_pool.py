@@ -18,6 +18,7 @@ from flashsim.core.replacement import Numbers, ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.pool.frames import (
+    AFTER,
     FIXED,
     FRAME,
     LSN,
@@ -226,24 +227,19 @@ class BufferPool:
         self._pages = np.pad(self._pages, (0, len(self.state.pages) - len(self._pages)))
 
     def _refer(self, rows: Numbers, writes: Writes | None, next_uses: Numbers | None, *, pin: bool) -> Exchanges:
-        entries, after = np.empty((5, len(rows)), np.int64), np.empty(len(rows), np.int64)
+        entries = np.empty((6, len(rows)), np.int64)
         writing = np.zeros(0, np.uint8) if writes is None else writes
         future = self.policy.future_of(next_uses)
-        arguments = (self.state, self._books, rows, writing, future, pin, entries, after)
+        arguments = (self.state, self._books, rows, writing, future, pin, entries)
         with kernels_of(self.policy.name, self.state):
             outcome = exchange(self.policy.kernels, *arguments) if self._plain is None else exchange_plainly(self._plain, *arguments)
         if outcome < 0:
             raise breach(self.policy.name, outcome, int(self.state.numbers[replacement.NOW]))
-        pages, victim_rows, frames, lsns, lsns_to_write = entries[:, :outcome]
+        pages, victim_rows, frames, lsns, lsns_to_write = entries[:AFTER, :outcome]
+        after = entries[AFTER]
         misses = np.diff(after, prepend=0) > 0
-        more = (
-            len(rows),
-            writing.sum(),
-            len(rows) - outcome,
-            writing[misses[: len(writing)]].sum(),
-            (victim_rows > 0).sum(),
-            (lsns_to_write >= 0).sum(),
-        )
+        write_misses, evictions, write_backs = writing[misses[: len(writing)]].sum(), (victim_rows > 0).sum(), (lsns_to_write >= 0).sum()
+        more = (len(rows), writing.sum(), len(rows) - outcome, write_misses, evictions, write_backs)
         self._counts += np.array(more, np.int64)
         victims = np.where(victim_rows > 0, self._pages[victim_rows], replacement.NONE)
         return Exchanges(self._pages[pages].astype(np.int64), victims.astype(np.int64), frames, lsns, lsns_to_write, after)

@@ -17,6 +17,8 @@ from flashsim.storage.pool.simulation import Writes
 PINS, FRAME = range(2)
 # Counters: pages that are fixed, free frames, and the last log sequence number.
 FIXED, FREE, LSN = range(3)
+#: The row of `exchange`'s entries that says how many pages had entered.
+AFTER = 5
 #: References that the processor is told of ahead.
 _AHEAD = 12
 
@@ -110,17 +112,12 @@ def note(books: Books, page: int, outcome: int, stored: int, entries: Integers, 
 
 @lean_kernel
 def exchange(
-    policy: Policies,
-    pool: PoolState,
-    books: Books,
-    rows: Numbers,
-    writes: Writes,
-    next_uses: Numbers,
-    pin: bool,
-    entries: Integers,
-    after: Integers,
+    policy: Policies, pool: PoolState, books: Books, rows: Numbers, writes: Writes, next_uses: Numbers, pin: bool, entries: Integers
 ) -> int:
-    """Go through references; returns how many pages entered, which stand in `entries`, or which rule the policy broke."""
+    """Go through references; returns how many pages entered, which stand in `entries`, or which rule the policy broke.
+
+    Rows of `entries`, shape (6, references), are the fields of `flashsim.storage.pool.buffer_pool.Exchanges`.
+    """
     count, entered, pages = rows.shape[0], 0, pool.pages
     for index in range(count):
         if index + _AHEAD < count:
@@ -137,7 +134,7 @@ def exchange(
         entered = note(books, row, outcome, stored, entries, entered)
         if pin:
             pages[row, replacement.FLAGS] |= replacement.PINNED
-        after[index] = entered
+        entries[AFTER, index] = entered
     return entered
 
 
@@ -159,15 +156,7 @@ def drop(pool: PoolState, policy: Policies, books: Books, rows: Numbers) -> None
 
 
 def exchange_plainly(
-    plain: PlainPool,
-    pool: PoolState,
-    books: Books,
-    rows: Numbers,
-    writes: Writes,
-    next_uses: Numbers,
-    pin: bool,
-    entries: Integers,
-    after: Integers,
+    plain: PlainPool, pool: PoolState, books: Books, rows: Numbers, writes: Writes, next_uses: Numbers, pin: bool, entries: Integers
 ) -> int:
     flags, entered = pool.pages[:, replacement.FLAGS], 0
     plain.pins = set(np.flatnonzero(flags & replacement.PINNED).tolist())
@@ -185,7 +174,7 @@ def exchange_plainly(
         if pin:
             flags[row] |= replacement.PINNED
             plain.pins.add(row)
-        after[index] = entered
+        entries[AFTER, index] = entered
     pool.numbers[replacement.NOW] = plain.now
     return entered
 

@@ -130,13 +130,8 @@ def _run(pool: PoolState, policy: Policies, pages: Numbers, writes: Writes, next
             evictions += 1
             if outcome >= WRITE_BACK:
                 write_backs += 1
-    counts[0] += row
-    counts[1] += written
-    counts[2] += hits
-    counts[3] += first
-    counts[4] += write_misses
-    counts[5] += evictions
-    counts[6] += write_backs
+    for place, count_of_run in enumerate((row, written, hits, first, write_misses, evictions, write_backs)):
+        counts[place] += count_of_run
     return min(outcome, 0)
 
 
