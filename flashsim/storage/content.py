@@ -141,7 +141,6 @@ class ColumnContent:
             self._spread()
 
     def _spread(self) -> None:
-        """Hand the pages that wait to their files."""
         if not self._together:
             return
         waiting, self._together, self._pages_together = self._together, [], 0

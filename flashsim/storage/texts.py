@@ -219,7 +219,6 @@ def _spelled(column: pa.Array) -> list[str | None]:
 
 
 def _number(text: str, kind: pa.DataType) -> int:
-    """The number of a spelled date or timestamp in its type."""
     match = _SPELLED.fullmatch(text)
     problem = SchemaError(f"{shortened(text)!r} is no {kind}")
     if not match or len(match[1]) > len("292277026596"):

@@ -228,7 +228,6 @@ class DeviceRequests:
         self.cache.soil((file, page))
 
     def _change(self, call: Call, strand: Strand) -> None:
-        """A file comes, goes, or has another name or size."""
         name, file, path, time = call.call, call.file, call.path or "", call.time
         folder = path.rpartition("/")[0]
         if name in _OPENS:

@@ -333,8 +333,6 @@ class ColumnsOfText(WritableFormat):
 
 
 def _column(row: Mapping[str, Any], means: Mapping[str, int]) -> Column:
-    """A column of a table, whose words are operations."""
-
     def operation(word: str) -> int:
         if not row.get("bit"):
             return means.get(word, -1)

@@ -244,7 +244,6 @@ def _extent(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
 
 @inlined_kernel
 def _kind(text: Bytes, at: int, row: Integers) -> tuple[int, bool]:
-    """Read the letters of an operation; return their end, and whether all are known."""
     row[_OPERATION], row[_FLAGS] = NO_REQUEST, 0
     if text[at] == _F:
         row[_OPERATION], row[_FLAGS] = FLUSH, FLUSH_BEFORE

@@ -129,7 +129,6 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
 
 
 def _events(path: Path) -> Iterator[Events]:
-    """The events Q, D and C of a file."""
     with open_bytes(path) as file:
         begin = file.read(4)
         order = _order(begin)
@@ -175,7 +174,6 @@ def _places(data: _records.Bytes, little: bool, places: Integers) -> tuple[int, 
 
 
 def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, order: Order) -> Events:
-    """The events among the records that begin at `places`."""
     packed = len(places) and places[-1] == (len(places) - 1) * _SIZE
     every = np.frombuffer(data, np.uint8)
     whole = every[: len(places) * _SIZE] if packed else every[places[:, None] + np.arange(_SIZE)].reshape(-1)

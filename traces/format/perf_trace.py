@@ -121,12 +121,10 @@ def _rows_of(
 
 
 def _returned(result: re.Match[str]) -> str:
-    """A descriptor that a call returns, as strace has it."""
     return f"{result[1]}<{hexadecimal(result[2])}>"
 
 
 def _nanoseconds(milliseconds: str) -> int:
-    """A time in milliseconds with three decimals."""
     return int(milliseconds.replace(".", "")) * MICROSECONDS
 
 

@@ -52,7 +52,6 @@ class _PageColumns(PageTraceFormat):
         return _PageColumns(columns["page"], name, means)
 
     def _columns(self, names: list[str]) -> tuple[str | None, str | None]:
-        """The names of the columns of ids and of operations."""
         plain = {name.lower().replace(" ", "_"): name for name in reversed(names)}
         ids = self._page or next((plain[name] for name in _IDS if name in plain), None)
         return ids, self._write or next((plain[name] for name in _OPERATIONS if name in plain and not self._page), None)

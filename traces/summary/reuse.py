@@ -94,7 +94,6 @@ class ReuseDistances:
 
 @inlined_kernel
 def _ones(word: int) -> int:
-    """The number of ones in 32 bits."""
     word -= word >> 1 & 0x55555555
     word = (word & 0x33333333) + (word >> 2 & 0x33333333)
     word = word + (word >> 4) & 0x0F0F0F0F

@@ -259,7 +259,6 @@ class Workload(TransactionWorkload):
         return pieces
 
     def _requests(self, piece: _Piece) -> Integers:
-        """References of a piece, shape (requests, 3)."""
         if piece.begin < 0:
             random = generator(self.seed, "rows", *piece.key)
             pages = piece.first + random.choice(piece.pages, piece.requests, replace=False)

@@ -245,7 +245,6 @@ class Recovery:
             self.pages[page] = self.durable.in_frame(frames[page]) if page in frames else self.durable.on_disk(page)
 
     def _evict(self, count: int) -> Steps:
-        """Let the pages leave memory that were used least recently."""
         leaving = {page: self.pages.pop(page) for page in list(islice(self.pages, count))}
         changed = sorted(self.changed & leaving.keys())
         if changed:
@@ -323,7 +322,6 @@ class Recovery:
         return self.end + len(self._tail) - 1
 
     def _force(self) -> Steps:
-        """Write the records that recovery itself has made."""
         if self._tail:
             yield Write(LOG, tuple(enumerate(self._tail, self.end)))
             self.end += len(self._tail)

@@ -133,7 +133,6 @@ def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = N
 
 
 def _stored(row_format: RowFormat) -> list[Stored]:
-    """Stored forms of the columns, without row ids."""
     attributes = [attribute for attribute in row_format.attributes if attribute.name is not None]
     if len(attributes) > MOST_COLUMNS:
         raise SchemaError(f"{row_format.title}: {len(attributes)} columns, but a table of PostgreSQL has at most {MOST_COLUMNS}")
@@ -141,7 +140,6 @@ def _stored(row_format: RowFormat) -> list[Stored]:
 
 
 def _values(row_format: RowFormat, columns: list[pa.Array]) -> list[Values]:
-    """Stored values of the columns, given all columns."""
     attributes, types = row_format.attributes, _stored(row_format)
     first = len(attributes) - len(types)
     mine = zip(attributes[first:], types, columns[first:], strict=True)

@@ -70,7 +70,6 @@ def _fields(path: Path, part: str, column: str) -> pa.ChunkedArray:
 
 
 def _read(path: Path, content: Content, part: str, *columns: str) -> pa.Table:
-    """The fields of a file as texts, of all columns or some."""
     try:
         parsing = csv.ParseOptions(delimiter=part, newlines_in_values=True)
         with _opened(content) as file, csv.open_csv(file, parse_options=parsing) as reader:

@@ -139,7 +139,6 @@ def _rows(path: Path, connection: sqlite3.Connection, table: str) -> tuple[str, 
 
 
 def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
-    """The rows of a table or a view that is sound."""
     # Tables that a view reads are checked with all others.  Damage of trees comes first, and may end the check with an error.
     arguments = [name] if kind == "table" else []
     ((problem,),) = connection.execute(f"SELECT * FROM pragma_quick_check({', '.join('?' * len(arguments))}) LIMIT 1", arguments)
