@@ -37,14 +37,6 @@ class _Segments:
         self.count = 0
         self._places = np.empty((2, 4), np.int64)
 
-    @property
-    def first(self) -> Integers:
-        return self._places[0, : self.count]
-
-    @property
-    def offset(self) -> Integers:
-        return self._places[1, : self.count]
-
     def add(self, page: int, offset: int) -> None:
         last = self.count - 1
         if last >= 0 and offset == self._places[1, last] + (page - self._places[0, last]) * self.page_size:
@@ -58,13 +50,13 @@ class _Segments:
         places, size = self._places, self.page_size
         if len(starts) == 1:
             start, count = starts.item(), counts.item()
-            at = bisect_right(self.first, start) - 1 if self.count > 1 else 0
+            at = bisect_right(places[0, : self.count], start) - 1 if self.count > 1 else 0
             if at == self.count - 1 or start + count <= places.item(0, at + 1):
                 begin = places.item(1, at) + (start - places.item(0, at)) * size
                 return Extents(device, np.array((begin,)), np.array((count * size,)))
         if self.count == 1:
             return Extents(device, places.item(1, 0) + (starts - places.item(0, 0)) * size, counts * size)
-        first, offset = self.first, self.offset
+        first, offset = places[:, : self.count]
         index = np.searchsorted(first, starts, side="right") - 1
         last = np.searchsorted(first, starts + counts - 1, side="right") - 1
         if np.any(last > index):

@@ -116,12 +116,9 @@ def _rows_of(
             paths.update(_RESULT.findall(result))
             if call in ("open", "openat", "creat"):
                 paths[result] = unnamed  # until a line tells it
-            said = f"{call}({_arguments(call, given, paths)}) = {_RESULT.sub(_returned, result) or '?'}"
+            returned = _RESULT.sub(lambda each: f"{each[1]}<{hexadecimal(each[2])}>", result)
+            said = f"{call}({_arguments(call, given, paths)}) = {returned or '?'}"
             yield from reader.line(int(thread), time - reader.now, f"{said} <{_nanoseconds(took) / SECONDS:.9f}>" if took else said)
-
-
-def _returned(result: re.Match[str]) -> str:
-    return f"{result[1]}<{hexadecimal(result[2])}>"
 
 
 def _nanoseconds(milliseconds: str) -> int:

@@ -93,7 +93,9 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
     records, starts = row_format.encode(tuples)
     out = np.zeros((len(tuples.pages) - 1, page_size), np.uint8)
-    overfull = _put_leaves(out, records, starts, np.asarray(row_format.numbers(tuples), np.int64), np.asarray(tuples.pages, np.int64))
+    numbers = np.asarray(row_format.numbers(tuples), np.int64)
+    sizes = np.asarray(cell_size(np.diff(starts), numbers), np.int64) - 2
+    overfull = _put_leaves(out, records, starts, numbers, sizes, np.asarray(tuples.pages, np.int64))
     if overfull >= 0:
         raise CapacityError(f"page size: {page_size} B, but page {overfull} of those written would hold more of {row_format.title}")
     return out
@@ -173,7 +175,7 @@ def _write(out: IO[bytes], heap_file: HeapFile, name: str, progress: Progress | 
 
 
 @kernel
-def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pages: Integers) -> int:
+def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, sizes: Integers, pages: Integers) -> int:
     """Lay cells out from the end of each page; returns the first page that has no room for its, or -1."""
     page_size = out.shape[1]
     for page in range(out.shape[0]):
@@ -182,24 +184,17 @@ def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, pa
         for index in range(count):
             tuple_ = pages[page] + index
             length = starts[tuple_ + 1] - starts[tuple_]
-            key = rows[tuple_] + 1
-            size = length + 2
-            while length >> (7 * (size - length - 1)):
-                size += 1
-            beyond = size
-            while key >> (7 * (size - beyond + 1)):
-                size += 1
-            at = end - size
+            at = end - sizes[tuple_]
             pointer = LEAF_HEADER + 2 * index
             if at < LEAF_HEADER + 2 * count:
                 return page
             out[page, pointer] = at >> 8
             out[page, pointer + 1] = at & 255
             at = put_varint(out[page], at, length)
-            at = put_varint(out[page], at, key)
+            at = put_varint(out[page], at, rows[tuple_] + 1)
             for byte in range(length):
                 out[page, at + byte] = records[starts[tuple_] + byte]
-            end -= size
+            end -= sizes[tuple_]
         out[page, 0] = LEAF
         out[page, 3] = count >> 8
         out[page, 4] = count & 255
