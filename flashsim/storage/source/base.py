@@ -78,6 +78,7 @@ class TableRecords:
         self.name = name
         self.table = pa.table({column: plain_array(table.column(column)) for column in table.column_names})
         self.names: list[str] = self.table.column_names
+        self.types: list[pa.DataType] = self.table.schema.types
         self.rows = int(self.table.num_rows)
         self._sizes: npt.NDArray[Any] | None = None
         self._attributes: tuple[Attribute, ...] | None = None

@@ -54,6 +54,7 @@ class PaperRecords:
             raise InvalidParameterError("scale factor", scale, "it must give from 3 to 2**31 - 1 customers (150,000 at scale factor 1)")
         self.rows = self._customers if name == "customer" else int(self.scale * ORDERS)
         self.names: list[str] = [KEYS[name], "padding"]
+        self.types: list[pa.DataType] = [pa.uint32(), pa.large_string()]
 
     @cached_property
     def keys(self) -> npt.NDArray[np.uint32]:
@@ -80,7 +81,8 @@ class PaperRecords:
         return out.reshape(-1), np.arange(len(rows) + 1) * size
 
     def attributes(self) -> tuple[Attribute, ...]:
-        return Attribute(KEYS[self.name], pa.uint32(), _KEY_BYTES), Attribute("padding", pa.large_string(), self.padding)
+        key, padding = self.types
+        return Attribute(KEYS[self.name], key, _KEY_BYTES), Attribute("padding", padding, self.padding)
 
     def take(self, rows: Integers) -> pa.Table:
         texts = np.empty((len(rows), self.padding), np.uint8)
