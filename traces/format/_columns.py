@@ -290,9 +290,8 @@ class ColumnsOfText(WritableFormat):
         return rest.sub(rb"\1", plain) if rest.search(plain) else plain
 
     def write(self, batches: Batches, path: Path) -> None:
-        with path.open("wb") as file:
-            for batch in self._none_before_the_first(batches) if self._time.from_first else batches:
-                _text.write_table(file, [self._values_of(batch, column) for column in self._columns], self._separator)
+        batches = self._none_before_the_first(batches) if self._time.from_first else batches
+        _text.write_lines(path, batches, lambda batch: [self._values_of(batch, column) for column in self._columns], self._separator)
 
     def _none_before_the_first(self, batches: Batches) -> Batches:
         """Refuse requests that arrive before the first one, which would not be read again."""

@@ -21,7 +21,7 @@ from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.request import FLUSH, OPERATIONS, Integers
 from flashsim.core.units import NEVER
 from flashsim.storage.packed_files import open_bytes
-from traces.file.schema import column
+from traces.file.schema import Batches, column
 from traces.format import _records
 
 _CHUNK = 8 << 20
@@ -207,6 +207,13 @@ def refuse_lengths(operation: Integers, length: Integers, refuse: Callable[[Bool
     """The one rule of lengths: requests move bytes, and flushes have none; an operation below 0 is no request."""
     refuse((length == 0) & (operation != FLUSH) & (operation >= 0), f"{name}it moves no byte")
     refuse((length != 0) & (operation == FLUSH), f"{name}a flush has no length")
+
+
+def write_lines(path: Path, batches: Batches, columns: Callable[[pa.RecordBatch], list[Any]], delimiter: str) -> None:
+    """Write a line a request, from the columns that `columns` makes of each batch."""
+    with path.open("wb") as file:
+        for batch in batches:
+            write_table(file, columns(batch), delimiter)
 
 
 def write_table(file: BinaryIO, columns: list[Any], delimiter: str = ",") -> None:
