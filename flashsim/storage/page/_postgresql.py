@@ -242,19 +242,6 @@ def number_tuples(data: Bytes, numbers: Integers) -> None:
 
 
 @kernel
-def count_tuples(data: Bytes, pages: Integers) -> int:
-    """Running sum of the tuples of each page; returns the first page that is none of this format, or -1."""
-    page_size = data.shape[1]
-    for page in range(data.shape[0]):
-        lower, upper = _get_number(data[page], _LOWER, 2), _get_number(data[page], _UPPER, 2)
-        sized = _get_number(data[page], _SIZE, 2) == page_size | LAYOUT and _get_number(data[page], _SPECIAL, 2) == page_size
-        if not sized or not PAGE_HEADER <= lower <= upper <= page_size or (lower - PAGE_HEADER) % LINE_POINTER:
-            return page
-        pages[page + 1] = pages[page] + (lower - PAGE_HEADER) // LINE_POINTER
-    return -1
-
-
-@kernel
 def find_tuples(data: Bytes, pages: Integers, columns: int, rows: Integers, starts: Integers, lengths: Integers) -> int:
     """Row ids, and where tuples of all columns begin and their bytes; returns the first damaged page, or -1."""
     page_size, flat = data.shape[1], data.reshape(-1)

@@ -149,9 +149,15 @@ def _read(row_format: RowFormat, numbers: list[int], data: Bytes) -> tuple[Integ
     """The first tuple of each page, and the values of some minipages."""
     minipages, pages = _minipages(row_format, data.shape[1]), np.zeros(len(data) + 1, np.int64)
     for place, number in enumerate(numbers):
-        damaged = _count_values(data, minipages[number], place == 0, pages)
-        if damaged >= 0:
-            raise DamagedFileError(f"{row_format.title}: page {damaged} of those read has no minipage {number} of as many tuples")
+        begin = minipages[number].begin
+        mark, own_number, low, high = data[:, begin : begin + HEAD].astype(np.int64).T
+        counts = low | high << 8
+        if place == 0:
+            pages[1:] = np.cumsum(counts)
+        wrong = (mark != MARK) | (own_number != number & 255) | (counts > minipages[number].capacity) | (counts != np.diff(pages))
+        if wrong.any():
+            page = int(wrong.argmax())
+            raise DamagedFileError(f"{row_format.title}: page {page} of those read has no minipage {number} of as many tuples")
     arrays = [_values(row_format, row_format.attributes[number], minipages[number], data, pages) for number in numbers]
     return pages, arrays
 
@@ -191,21 +197,6 @@ def _put_minipage(out: Bytes, pages: Integers, minipage: Minipage, size: int, va
                 out[page, minipage.ends + 2 * index] = length & 255
                 out[page, minipage.ends + 2 * index + 1] = length >> 8
         out[page, minipage.values : minipage.values + end - begin] = values.data[begin:end]
-
-
-@kernel
-def _count_values(data: Bytes, minipage: Minipage, fresh: bool, pages: Integers) -> int:
-    """Fill in, or else check, the running sum of a minipage's values; returns the first page that has no such minipage, or -1."""
-    for page in range(data.shape[0]):
-        at = minipage.begin
-        count = byte_at(data[page], at + 2) | (byte_at(data[page], at + 3) << 8)
-        if data[page, at] != MARK or data[page, at + 1] != minipage.number & 255 or count > minipage.capacity:
-            return page
-        if fresh:
-            pages[page + 1] = pages[page] + count
-        elif pages[page + 1] - pages[page] != count:
-            return page
-    return -1
 
 
 @kernel

@@ -186,10 +186,14 @@ def _tuple_sizes(row_format: RowFormat) -> Integers:
 def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Integers, list[pa.Array]]:
     """The first tuple of each page, and some attributes, row ids among them where there are some."""
     types = _stored(row_format)
-    pages, numbered = np.zeros(len(data) + 1, np.int64), len(row_format.attributes) - len(types)
-    damaged = pg.count_tuples(data, pages)
-    if damaged >= 0:
-        raise DamagedFileError(f"{row_format.title}: page {damaged} of those read is no heap page of PostgreSQL")
+    numbered, size = len(row_format.attributes) - len(types), data.shape[1]
+    heads = np.ascontiguousarray(data[:, : pg.PAGE_HEADER]).view(pg.PAGE)[:, 0]
+    lower, upper = heads["lower"].astype(np.int64), heads["upper"].astype(np.int64)
+    wrong = (heads["size_and_layout"] != size | pg.LAYOUT) | (heads["special"] != size) | (lower < pg.PAGE_HEADER) | (lower > upper)
+    wrong |= (upper > size) | ((lower - pg.PAGE_HEADER) % pg.LINE_POINTER != 0)
+    if wrong.any():
+        raise DamagedFileError(f"{row_format.title}: page {wrong.argmax()} of those read is no heap page of PostgreSQL")
+    pages = np.concatenate([[0], np.cumsum((lower - pg.PAGE_HEADER) // pg.LINE_POINTER)])
     count, last = int(pages[-1]), max(places, default=0) + 1 - numbered
     rows, starts, lengths = (np.empty(count, np.int64) for _ in range(3))
     damaged = pg.find_tuples(data, pages, len(types), rows, starts, lengths)

@@ -113,10 +113,11 @@ def decode_values(row_format: RowFormat, attributes: tuple[str, ...], data: Byte
 
 def _cells(row_format: RowFormat, data: Bytes) -> tuple[Integers, Integers, Integers, Integers]:
     """The first cell of each page; row id, begin and end of each record."""
-    pages = np.zeros(len(data) + 1, np.int64)
-    damaged = _count_cells(data, pages)
-    if damaged >= 0:
-        raise DamagedFileError(f"{row_format.title}: page {damaged} of those read is no table leaf")
+    counts = data[:, 3].astype(np.int64) << 8 | data[:, 4]
+    wrong = (data[:, 0] != LEAF) | (LEAF_HEADER + 2 * counts > data.shape[1])
+    if wrong.any():
+        raise DamagedFileError(f"{row_format.title}: page {wrong.argmax()} of those read is no table leaf")
+    pages = np.concatenate([[0], np.cumsum(counts)])
     numbers, starts, ends = (np.empty(int(pages[-1]), np.int64) for _ in range(3))
     damaged = _find_cells(data, pages, numbers, starts, ends)
     if damaged >= 0:
@@ -200,17 +201,6 @@ def _put_leaves(out: Bytes, records: Bytes, starts: Integers, rows: Integers, si
         out[page, 4] = count & 255
         out[page, 5] = (end >> 8) & 255
         out[page, 6] = end & 255
-    return -1
-
-
-@kernel
-def _count_cells(data: Bytes, pages: Integers) -> int:
-    """Running sum of the cells of each page; returns the first page that is no leaf, or -1."""
-    for page in range(data.shape[0]):
-        count = (byte_at(data[page], 3) << 8) | byte_at(data[page], 4)
-        if data[page, 0] != LEAF or LEAF_HEADER + 2 * count > data.shape[1]:
-            return page
-        pages[page + 1] = pages[page] + count
     return -1
 
 
