@@ -139,14 +139,8 @@ class Output:
 
     A page takes tuples until the next one does not fit; a buffer is written when the next tuple would need a page more than it has.
 
-    Parameters
-    ----------
-    files
-        Where each buffer goes.
-    pages
-        How long each buffer is.
-    in_series
-        Writes of the buffers that become full by one `append` are one `Series`.
+    `files`: where each buffer goes; `pages`: how long each buffer is; `in_series`: writes of the buffers that become full by one `append`
+    are one `Series`.
     """
 
     def __init__(self, files: Sequence[File], pages: int, *, page_io: bool, in_series: bool = False) -> None:

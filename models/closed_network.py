@@ -54,14 +54,7 @@ class Equilibrium:
 def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -> Equilibrium:
     """Throughput and queues of a closed network.
 
-    Parameters
-    ----------
-    stations
-        In any order.
-    clients
-        How many go round.
-    think
-        Seconds that a client thinks in each round.
+    `stations`: in any order; `clients`: how many go round; `think`: seconds that a client thinks in each round.
 
     Examples
     --------

@@ -11,21 +11,8 @@ from flashsim.core.units import MIB
 def break_even(page_size: int, accesses: float, device_price: float, memory_price: float) -> float:
     """Seconds between two references at which keeping a page costs as much as fetching it each time.
 
-    Parameters
-    ----------
-    page_size
-        Bytes.
-    accesses
-        Random accesses a second that a device serves.
-    device_price
-        Of one device.
-    memory_price
-        Of 2**20 bytes of the faster memory, in the same currency.
-
-    Raises
-    ------
-    InvalidParameterError
-        A value that is not above 0.
+    `page_size`: bytes; `accesses`: random accesses a second that a device serves; `device_price`: of one device; `memory_price`: of 2**20
+    bytes of the faster memory, in the same currency. Raises InvalidParameterError: a value that is not above 0.
 
     Examples
     --------

@@ -73,10 +73,7 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
 
     `buckets` is B, `slots` n, `room` the tuples that a sub-buffer holds, c, and `tuples` those that are put to the buffers.
 
-    Raises
-    ------
-    InvalidParameterError
-        Less than one of the three.
+    Raises InvalidParameterError: less than one of the three.
 
     Examples
     --------

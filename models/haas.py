@@ -68,16 +68,9 @@ _member = cache(FORMULAS.load)
 def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool = False) -> tuple[PhaseCounts, ...]:
     """Seeks, requests and pages of each phase of a join.
 
-    Parameters
-    ----------
-    algorithm
-        A formula of `models.join_costs` by its name, which is the join's, or as the path of a Python file.
-    sizes
-        Relations, temporaries and memory.
-    allocation
-        The join's buffers.
-    page_io
-        Each buffer is moved by requests of one page, one after the other: as many requests as pages, and the seeks of blocked I/O.
+    `algorithm`: a formula of `models.join_costs` by its name, which is the join's, or as the path of a Python file; `sizes`: relations,
+    temporaries and memory; `allocation`: the join's buffers; `page_io`: each buffer is moved by requests of one page, one after the other:
+    as many requests as pages, and the seeks of blocked I/O.
     """
     formula = FORMULAS.load(algorithm) if algorithm.endswith(".py") else _member(algorithm)
     if not isinstance(allocation, formula.ALLOCATION):
@@ -117,10 +110,7 @@ def cost(
     r_temporary, s_temporary
         Pages of temporaries that would hold all of R, of S, where they are filled otherwise than the base relations.
 
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        As for `counts`, or too little memory for the algorithm.
+    Raises UnknownNameError or InvalidParameterError: as for `counts`, or too little memory for the algorithm.
 
     Examples
     --------

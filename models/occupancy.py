@@ -21,15 +21,8 @@ AGES = 64
 def occupancy(gc: str, alpha: float, pages_per_block: int, choices: int = 2) -> Shares:
     """The share of closed blocks with 0, 1, ... valid pages, under the garbage collection policy `gc`.
 
-    Parameters
-    ----------
-    gc
-        ``greedy``, ``random``, ``d-choices`` or ``fifo``.  For any other, such as ``cost-benefit``, greedy's: a place to start from, with
-        the right mean.
-    alpha
-        Usable over logical pages.
-    choices
-        Blocks that d-choices draws.
+    `gc`: ``greedy``, ``random``, ``d-choices`` or ``fifo``.  For any other, such as ``cost-benefit``, greedy's: a place to start from, with
+    the right mean. `alpha`: usable over logical pages. `choices`: blocks that d-choices draws.
 
     Returns
     -------
@@ -37,10 +30,7 @@ def occupancy(gc: str, alpha: float, pages_per_block: int, choices: int = 2) -> 
         Shape (pages_per_block + 1,); for ``fifo`` (AGES, pages_per_block + 1), from the blocks closed longest ago to the newest.  Each row
         adds up to 1.
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a block has no page.
+    Raises InvalidParameterError: alpha is not above 1, or a block has no page.
 
     Examples
     --------

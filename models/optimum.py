@@ -182,10 +182,7 @@ def discrete(
 
     `second` is hybrid hash's second phase: see `models.allocation.hybrid_hash`.
 
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        As for `models.join_costs.base.allocate`.
+    Raises UnknownNameError or InvalidParameterError: as for `models.join_costs.base.allocate`.
     """
     r, s = max(1, r_pages), max(1, s_pages)
     # Refuses what is out of bounds, with the bound.

@@ -18,14 +18,7 @@ from flashsim.core.errors import InvalidParameterError
 def least_fetches(pages: int, edges: int, frames: int, largest_degree: int) -> int:
     """A lower bound of the fetches: every page once, and the i-th fetch lets at most min(i - 1, b - 1, D) pairs meet.
 
-    Parameters
-    ----------
-    pages
-        That have an edge.
-    frames
-        b, at least 2.
-    largest_degree
-        D, of any page.
+    `pages`: that have an edge; `frames`: b, at least 2; `largest_degree`: D, of any page.
 
     Examples
     --------
@@ -51,23 +44,9 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
     has a probability below Bregman's bound of a permanent.  If that, times the number of choices, is below `doubt`, there is a plan of F
     fetches with at most that probability.  t is the one that excludes most.
 
-    Parameters
-    ----------
-    results
-        Of each page of R, shape (pages,): at most one a row.
-    others
-        Pages of S.
-    tuples
-        On each page of S.
-    frames
-        b, at least 2.
-    doubt
-        The probability that the bound fails, over orders of S.
-
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames, more results than rows of S, or a doubt that is no probability.
+    `results`: of each page of R, shape (pages,): at most one a row; `others`: pages of S; `tuples`: on each page of S; `frames`: b, at
+    least 2; `doubt`: the probability that the bound fails, over orders of S. Raises InvalidParameterError: fewer than 2 frames, more
+    results than rows of S, or a doubt that is no probability.
 
     Examples
     --------

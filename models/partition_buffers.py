@@ -80,10 +80,7 @@ class PartitionProblem:
 def published(problem: PartitionProblem) -> Division:
     """shin2016, equations 1 to 3, with sub-buffers of 8 KiB or, where a buffer is one page, of half a page.
 
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |R|).
+    Raises InvalidParameterError: memory not above sqrt(F |R|).
     """
     paper = grace_hash(problem.files[0].pages, problem.files[-1].pages, problem.memory, problem.fudge)
     sub_buffer = round(published_part(paper.output, problem.page_size) * problem.page_size)
@@ -93,10 +90,7 @@ def published(problem: PartitionProblem) -> Division:
 def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
     """The rule's best division in whole pages, or the published one where the closed form knows of no gain that is worth it.
 
-    Raises
-    ------
-    InvalidParameterError
-        As `published`.
+    Raises InvalidParameterError: as `published`.
     """
     paper = published(problem)
     best_rule, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_ruled(problem), _of_round_lengths(problem)))

@@ -78,10 +78,7 @@ def cost(
 
     Of ``para-hash``, k strands keep k requests outstanding; their buffers are the division's, each strand its share of them.
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError
-        No such method; a strand or a core less than one.
+    Raises InvalidParameterError or UnknownNameError: no such method; a strand or a core less than one.
     """
     for name, value in (("strands", strands), ("cores", cores)):
         if value < 1:

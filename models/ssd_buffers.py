@@ -78,10 +78,7 @@ def _prices(problem: Problem, plan: Partitioning | None = None, hidden: bool = F
 def closed_form(problem: Problem) -> DetailedCost:
     """The closed form's division in whole pages, and its cost.
 
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory for the join.
+    Raises InvalidParameterError: too little memory for the join.
     """
     return problem.least(_CLOSED[problem.algorithm](problem))
 

@@ -131,14 +131,7 @@ def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, out
     A uniform distribution with this deviation is sqrt(12) times as wide, for which (4 / sqrt(3)) sqrt(g P k / f) pages are read.  Of the
     w requests that read them, w (1 - (1 - 1/w)^k) meet at least one full buffer.
 
-    Parameters
-    ----------
-    streams, output
-        k, and pages of each buffer.
-    input
-        Pages of a request that reads.
-    share
-        f.
+    `streams` and `output`: k, and pages of each buffer; `input`: pages of a request that reads; `share`: f.
     """
     if streams == 1:
         return 1.0
@@ -216,14 +209,7 @@ _LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loo
 def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
     """Cost of a join with given buffers.
 
-    Parameters
-    ----------
-    algorithm
-        One of `JOINS`.
-    sizes
-        Relations, temporaries and memory, in pages of the drive's `page_size`.
-    layout
-        See `Layout`.
+    `algorithm`: one of `JOINS`; `sizes`: relations, temporaries and memory, in pages of the drive's `page_size`; `layout`: see `Layout`.
 
     Examples
     --------

@@ -45,10 +45,7 @@ def alpha_of_pages(usable: int, logical: int) -> float:
 def alpha_of_overprovisioning(overprovisioning: float) -> float:
     """Alpha of (T - U) / U, above 0.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is not above 0.
+    Raises InvalidParameterError: it is not above 0.
     """
     if not 0 < overprovisioning < math.inf:
         raise InvalidParameterError("overprovisioning", overprovisioning, "it must be above 0")
@@ -58,10 +55,7 @@ def alpha_of_overprovisioning(overprovisioning: float) -> float:
 def alpha_of_spare_factor(spare_factor: float) -> float:
     """Alpha of (T - U) / T, between 0 and 1.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is not between 0 and 1.
+    Raises InvalidParameterError: it is not between 0 and 1.
     """
     return 1 / (1 - _share("spare_factor", spare_factor))
 
@@ -89,10 +83,7 @@ def fifo(alpha: float) -> float:
     A = alpha / (alpha + W(-alpha e^-alpha)) with Lambert's W on its principal branch.  The same as the victims' valid share v of
     Menon and Robinson, (v - 1) / ln v = 1 / alpha, and as Xiang and Kurkoski's result for greedy with large blocks.
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1.
+    Raises InvalidParameterError: alpha is not above 1.
 
     Examples
     --------
@@ -106,10 +97,7 @@ def fifo(alpha: float) -> float:
 def greedy(alpha: float, pages_per_block: int) -> float:
     """Greedy, uniform writes (Desnoyers, equation 12): fifo(k alpha) / k with k = 1 + 1 / (2 Np).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a block has no page.
+    Raises InvalidParameterError: alpha is not above 1, or a block has no page.
     """
     k = _greedy_factor(pages_per_block)
     return fifo(k * _alpha(alpha)) / k
@@ -118,10 +106,7 @@ def greedy(alpha: float, pages_per_block: int) -> float:
 def random(alpha: float) -> float:
     """Victims chosen blindly, uniform writes: they hold the mean share rho of valid pages, so A = 1 / (1 - rho).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1.
+    Raises InvalidParameterError: alpha is not above 1.
     """
     return 1 / (1 - utilisation_of(alpha))
 
@@ -136,10 +121,7 @@ def fifo_hot_cold(alpha: float, hot_writes: float, hot_data: float) -> float:
 
     A = 1 + r / (exp((r / f) alpha / A) - 1) + (1 - r) / (exp(((1 - r) / (1 - f)) alpha / A) - 1).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a share is not between 0 and 1.
+    Raises InvalidParameterError: alpha is not above 1, or a share is not between 0 and 1.
     """
     r, f = _share("hot_writes", hot_writes), _share("hot_data", hot_data)
     return fifo_groups(alpha, (r, 1 - r), (f, 1 - f))
@@ -201,10 +183,7 @@ def separate_pools(
     alpha_h = (p (alpha - 1) + f) / f, alpha_c = ((1 - p)(alpha - 1) + 1 - f) / (1 - f), A = r g(alpha_h) + (1 - r) g(alpha_c), where g is
     the `cleaning` of each pool.
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a share is not between 0 and 1.
+    Raises InvalidParameterError: alpha is not above 1, or a share is not between 0 and 1.
 
     Examples
     --------
@@ -248,10 +227,7 @@ def d_choices(alpha: float, pages_per_block: int, d: float) -> MeanField:
 
     which is solved downwards from m_b = T_b; m_b is then found such that T_1 + ... + T_b = b rho.  A = b / (b - sum_j j p_j) = 1 / (g rho).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, a block has no page, or d is below 1.
+    Raises InvalidParameterError: alpha is not above 1, a block has no page, or d is below 1.
 
     Examples
     --------

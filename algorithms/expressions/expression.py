@@ -88,10 +88,7 @@ def text_of(expression: Expression) -> str:
 def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.Array:
     """The values of an expression for the rows of a batch, shape (rows,).
 
-    Raises
-    ------
-    SchemaError
-        A column does not exist, types cannot be combined, or a result is beyond its type.
+    Raises SchemaError: a column does not exist, types cannot be combined, or a result is beyond its type.
     """
     values = _values(expression, batch)
     return pa.repeat(values, batch.num_rows) if isinstance(values, pa.Scalar) else values

@@ -49,10 +49,7 @@ def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
 
     `order` is all edges, by their numbers in the graph.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames; an order that is none of all edges.
+    Raises InvalidParameterError: fewer than 2 frames; an order that is none of all edges.
 
     Examples
     --------

@@ -52,14 +52,8 @@ class PageGraph:
     ) -> PageGraph:
         """A graph from the two ends of its edges, in any order; pairs that stand several times are one edge.
 
-        Parameters
-        ----------
-        pages
-            How many there are, if the last ones may have no edge.
-        results
-            What each edge is worth, at least 0, shape (edges,); 1 without it.
-        names
-            What each page is called, if that is not its number.
+        `pages`: how many there are, if the last ones may have no edge. `results`: what each edge is worth, at least 0, shape (edges,); 1
+        without it. `names`: what each page is called, if that is not its number.
 
         Examples
         --------

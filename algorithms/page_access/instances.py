@@ -62,14 +62,8 @@ def complete(pages: int = 30, others: int = 40) -> PageGraph:
 def join_graph(pages: int = 8192, tuples: int = 25, selectivity: float = 0.5, *, same_order: bool = False, seed: int = 0) -> PageGraph:
     """The join of a relation with itself on its key, of whose results a share is drawn (Li et al., MDM 2009, section IV A).
 
-    Parameters
-    ----------
-    pages
-        Of each input.
-    tuples
-        On a page.
-    same_order
-        Both inputs lie in the same order, so that each page meets one other; without it, in independent ones.
+    `pages`: of each input. `tuples`: on a page. `same_order`: both inputs lie in the same order, so that each page meets one other; without
+    it, in independent ones.
     """
     _share("selectivity", selectivity)
     _count("pages", pages, _MOST)

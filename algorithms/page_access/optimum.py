@@ -19,10 +19,7 @@ def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> in
     int or None
         None if it takes more than `most`.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames, or more than 64 pages.
+    Raises InvalidParameterError: fewer than 2 frames, or more than 64 pages.
 
     Examples
     --------
@@ -62,10 +59,7 @@ def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> in
 def fewest_frames(graph: PageGraph) -> int:
     """The least number of frames with which no page is fetched twice (OPAS1): the graph's pathwidth and one.
 
-    Raises
-    ------
-    InvalidParameterError
-        More than 64 pages.
+    Raises InvalidParameterError: more than 64 pages.
 
     Examples
     --------

@@ -78,12 +78,8 @@ _ALLOWED: Sequence[tuple[str, str, Callable[[Any], bool]]] = (
 def restart_design(name: str) -> RestartDesign:
     """A restart design, by name or as ``FILE.py``.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such design or file.
-    InvalidParameterError
-        One of its attributes is not as the contract has it.
+    Raises UnknownNameError or MissingFileError: there is no such design or file; InvalidParameterError: one of its attributes is not as the
+    contract has it.
     """
     member = RESTARTS.load(name)
     for attribute, bound, is_allowed in _ALLOWED:
@@ -95,10 +91,7 @@ def restart_design(name: str) -> RestartDesign:
 def check_guards(design: RestartDesign, names: Sequence[str]) -> None:
     """Refuse guards that neither the database nor a restart design has.
 
-    Raises
-    ------
-    UnknownNameError
-        There is no such guard.
+    Raises UnknownNameError: there is no such guard.
     """
     known = [*COMMON_GUARDS, *design.guards]
     for name in names:

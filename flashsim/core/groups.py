@@ -29,12 +29,8 @@ _WORD = ir.IntType(64)
 class Group(types.Type):  # type: ignore[misc]
     """Numba's type of a group, which Python passes as a named tuple.
 
-    Parameters
-    ----------
-    members
-        Types of the fields: arrays that are contiguous and have one or two dimensions, records, and groups.
-    named
-        The class of the named tuples.
+    `members`: types of the fields: arrays that are contiguous and have one or two dimensions, records, and groups; `named`: the class of
+    the named tuples.
     """
 
     def __init__(self, members: Sequence[Any], named: type[tuple[Any, ...]]) -> None:

@@ -23,21 +23,11 @@ _host_of = state_of(HOST_TABLES)
 class HostQueue:
     """The tables that the kernels of `flashsim.core.host` work on; grown by `append`, emptied by `collect`.
 
-    Parameters
-    ----------
-    depth
-        The most commands of one submission queue in flight at once.
-    queues
-        Submission queues; a request's is its stream modulo their number.
-    submission
-        Nanoseconds that a read, and any other request, is on its way to the device; requests overlap in it.
-    slots
-        What commands of all queues hold from their dispatch until they complete.
+    `depth`: the most commands of one submission queue in flight at once. `queues`: submission queues; a request's is its stream modulo
+    their number. `submission`: nanoseconds that a read, and any other request, is on its way to the device; requests overlap in it.
+    `slots`: what commands of all queues hold from their dispatch until they complete.
 
-    Attributes
-    ----------
-    tables
-        What the kernels work on; `append` makes it anew when it needs room.
+    `tables`: what the kernels work on; `append` makes it anew when it needs room.
     """
 
     def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0), slots: Slots = NO_BOUND) -> None:
@@ -88,14 +78,9 @@ class HostQueue:
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests; return their ids, shape (n,).
 
-        Parameters
-        ----------
-        requests
-            Shape (n,), dtype REQUEST; a dependency names an earlier row of this array.
-        commands
-            Shape (m,), dtype COMMAND; those of a request stand together, in the requests' order, at least one for each.
-        at
-            When each request is submitted, ns, that depends on none: a number or shape (n,); not before now.
+        `requests`: shape (n,), dtype REQUEST; a dependency names an earlier row of this array. `commands`: shape (m,), dtype COMMAND; those
+        of a request stand together, in the requests' order, at least one for each. `at`: when each request is submitted, ns, that depends
+        on none: a number or shape (n,); not before now.
         """
         requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
         count, arrivals = len(requests), self._at

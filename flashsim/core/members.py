@@ -86,14 +86,8 @@ class Family(Generic[Member]):
     def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.
 
-        Raises
-        ------
-        UnknownNameError
-            No member has that name.
-        MissingFileError
-            There is no file at that path.
-        FlashsimError
-            The file cannot be imported or lacks part of the contract.
+        Raises UnknownNameError: no member has that name; MissingFileError: there is no file at that path; FlashsimError: the file cannot be
+        imported or lacks part of the contract.
         """
         module = self._from_file(Path(name)) if name.endswith(".py") else self._from_name(name)
         missing = [need for need in self.needs if not hasattr(module, need)]

@@ -78,14 +78,8 @@ class CompiledModel(DeviceModel, Protocol):
 class CompiledEngine(CompiledModel):
     """The part of `CompiledModel` that is the same for all kinds of devices: a queue, and a loop over a state that crosses as one array.
 
-    Parameters
-    ----------
-    host
-        Where requests wait.
-    loop
-        The compiled loop, of the signature `flashsim.core.state_table.ADVANCE`.
-    state_type
-        Numba's type of `state`.
+    `host`: where requests wait; `loop`: the compiled loop, of the signature `flashsim.core.state_table.ADVANCE`; `state_type`: numba's type
+    of `state`.
     """
 
     parameters: Any

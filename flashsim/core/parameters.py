@@ -117,12 +117,8 @@ def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
 def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
     """Make a declared dataclass from values.
 
-    Raises
-    ------
-    UnknownNameError
-        A value for a parameter that is not declared.
-    InvalidParameterError
-        A value is missing, of the wrong kind, or out of bounds.
+    Raises UnknownNameError: a value for a parameter that is not declared; InvalidParameterError: a value is missing, of the wrong kind, or
+    out of bounds.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for name in values:
@@ -158,18 +154,9 @@ def describe(declared: Any) -> list[tuple[str, str, str]]:
 def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any], most: int) -> dict[str, int]:
     """The values of a member's parameters, in the order in which it declares them.
 
-    Parameters
-    ----------
-    kind
-        What a member of its family is called.
-    text
-        How the member was asked for: its name, and perhaps parameters behind a colon.
-    declared
-        Names of parameters, and a `Parameter` for each, if the member is well made.
-    by_name
-        Others, by name; they count more.
-    most
-        As many as there is room for.
+    `kind`: what a member of its family is called. `text`: how the member was asked for: its name, and perhaps parameters behind a colon.
+    `declared`: names of parameters, and a `Parameter` for each, if the member is well made. `by_name`: others, by name; they count more.
+    `most`: as many as there is room for.
 
     Examples
     --------

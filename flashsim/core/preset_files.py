@@ -56,13 +56,8 @@ def check_members(kind: str, values: Mapping[str, Any]) -> None:
 def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """A preset as the text of its file: names, then sections in which every value has its source.
 
-    Parameters
-    ----------
-    document
-        Texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false, or rows of
-        numbers.
-    comments
-        Lines that stand above the sections.
+    `document`: texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false, or
+    rows of numbers; `comments`: lines that stand above the sections.
 
     Examples
     --------

@@ -10,10 +10,7 @@ from flashsim.core.errors import InvalidParameterError
 def generator(seed: int, *names: object) -> np.random.Generator:
     """A random generator for one named purpose under a seed.
 
-    Raises
-    ------
-    InvalidParameterError
-        A negative seed.
+    Raises InvalidParameterError: a negative seed.
 
     Examples
     --------

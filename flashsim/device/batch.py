@@ -34,16 +34,9 @@ _OPCODES = np.array([0, 1, 0, 3], np.uint16)
 class Batch:
     """Requests of one file or several, in the order of their submission, and when each was submitted and had completed.
 
-    Parameters
-    ----------
-    file
-        A file descriptor, or one a request, shape (n,).
-    operation, offset, length
-        READ, WRITE or FLUSH; bytes; bytes, shape (n,).
-    memory
-        Where their bytes are; aligned, if the file is opened with O_DIRECT.
-    places
-        Where in it those of each request begin, shape (n,), or those of all.
+    `file`: a file descriptor, or one a request, shape (n,). `operation`, `offset` and `length`: READ, WRITE or FLUSH; bytes; bytes, shape
+    (n,). `memory`: where their bytes are; aligned, if the file is opened with O_DIRECT. `places`: where in it those of each request begin,
+    shape (n,), or those of all.
     """
 
     def __init__(

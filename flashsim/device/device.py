@@ -25,14 +25,8 @@ if TYPE_CHECKING:
 class Device:
     """A simulated drive under virtual time.
 
-    Parameters
-    ----------
-    preset
-        What drive it is.
-    model
-        ``"engine"`` (compiled) or ``"specification"`` (SimPy); both give the same times.
-    maximum_command
-        Bytes; larger requests are split into commands of this size.
+    `preset`: what drive it is. `model`: ``"engine"`` (compiled) or ``"specification"`` (SimPy); both give the same times.
+    `maximum_command`: bytes; larger requests are split into commands of this size.
 
     Examples
     --------

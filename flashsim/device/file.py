@@ -46,20 +46,9 @@ class RealDevice:
     buffered
         Through the page cache instead of O_DIRECT; requests may then begin and end anywhere.
 
-    Raises
-    ------
-    RefusedError
-        Writing was not allowed, the file exists already, or the device is mounted or in use.
-    MissingFileError
-        There is nothing to read.
-    CapacityError
-        The file, the block device, or the file system, is too small.
-    NoDirectIOError
-        The file system does not do O_DIRECT.
-    RefusedError
-        The system is not Linux.
-    FlashsimError
-        Permission is missing.
+    Raises RefusedError: writing was not allowed, the file exists already, or the device is mounted or in use; MissingFileError: there is
+    nothing to read; CapacityError: the file, the block device, or the file system, is too small; NoDirectIOError: the file system does not
+    do O_DIRECT; RefusedError: the system is not Linux; FlashsimError: permission is missing.
     """
 
     def __init__(

@@ -85,10 +85,7 @@ def most_parts(preset: Preset) -> int:
 def small_drive(name: str, size: int = 1) -> Preset:
     """A part of a preset, by its name or file, which is fast to make anew: of few erase blocks, and short ones, that hold `size` bytes.
 
-    Raises
-    ------
-    InvalidParameterError, CapacityError
-        The preset is an array, or smaller than that.
+    Raises InvalidParameterError or CapacityError: the preset is an array, or smaller than that.
     """
     whole = presets.load(name)
     if whole.array is not None:

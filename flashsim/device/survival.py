@@ -18,14 +18,8 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, SECTOR, TRIM, WRITE,
 def durable_writes(requests: Requests, acknowledged: Completions, writes_through: bool) -> set[int]:
     """Writes that no power cut may take, by their places among the requests.
 
-    Parameters
-    ----------
-    requests
-        All requests of the drive, whose ids are their places.
-    acknowledged
-        Those that had completed.
-    writes_through
-        Whether the drive acknowledges a write when it is durable.
+    `requests`: all requests of the drive, whose ids are their places; `acknowledged`: those that had completed; `writes_through`: whether
+    the drive acknowledges a write when it is durable.
     """
     places: Integers = acknowledged["id"]
     operations: Integers = requests["operation"][places]

@@ -50,10 +50,7 @@ class BufferManager:
     shared
         Whether several strands use the pool, in a driver that runs several.
 
-    Raises
-    ------
-    InvalidParameterError
-        A depth below 1.
+    Raises InvalidParameterError: a depth below 1.
     """
 
     def __init__(self, pool: BufferPool, *, depth: int = 1, shared: bool = False) -> None:
@@ -118,14 +115,8 @@ class BufferManager:
     def refer(self, numbers: Integers, writes: Writes | None = None, next_uses: Numbers | None = None) -> Algorithm:
         """Let pages that hold tokens be fixed, changed by those references that write, and given up, each before the next.
 
-        Parameters
-        ----------
-        numbers
-            As the pool numbers them, shape (n,).
-        writes
-            1 for a reference that writes its page, shape (n,).
-        next_uses
-            The number of the reference that asks for each page next, for policies that know the future, shape (n,).
+        `numbers`: as the pool numbers them, shape (n,); `writes`: 1 for a reference that writes its page, shape (n,); `next_uses`: the
+        number of the reference that asks for each page next, for policies that know the future, shape (n,).
         """
         assert all(map(holds_tokens, self.pool.files))
         yield from self._exchange(lambda: self.pool.refer(numbers, writes, next_uses))

@@ -32,10 +32,7 @@ _DEVICE, _PAGE, _OPERATION, _PAUSE = range(4)
 class ClosedClients:
     """Clients that each reference random pages one after the other.
 
-    Raises
-    ------
-    InvalidParameterError
-        A value out of bounds.
+    Raises InvalidParameterError: a value out of bounds.
     """
 
     #: How many.

@@ -206,19 +206,9 @@ class Striped:
 class CompiledLoop:
     """Devices and a host side under one clock.
 
-    Parameters
-    ----------
-    devices
-        Engines, or striped ones; all idle.
-    side
-        The host side.
-    log
-        How many of the first completions to keep in `completed`.
-
-    Raises
-    ------
-    InvalidParameterError
-        No device, the same drive twice, requests outstanding, or a stripe of no whole sectors or longer than a drive.
+    `devices`: engines, or striped ones; all idle. `side`: the host side. `log`: how many of the first completions to keep in `completed`.
+    Raises InvalidParameterError: no device, the same drive twice, requests outstanding, or a stripe of no whole sectors or longer than a
+    drive.
     """
 
     def __init__(self, devices: Sequence[CompiledModel | Striped], side: HostSide, log: int = 0) -> None:

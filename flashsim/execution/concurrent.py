@@ -37,18 +37,9 @@ class _Cores:
 class ConcurrentDriver:
     """Strands on one machine, or, without one, taking turns in no time.
 
-    Parameters
-    ----------
-    volume, content
-        Where pages are and what they hold; base relations must have been added.
-    machine
-        Its devices may be in any state; what nobody waits for on them goes on in the background.
-    sink
-        Is handed every request, untimed, where there is no machine.
-    results
-        Is handed the result rows as they are made.
-    trim
-        Whether dropped temporary files are trimmed on the devices.
+    `volume` and `content`: where pages are and what they hold; base relations must have been added. `machine`: its devices may be in any
+    state; what nobody waits for on them goes on in the background. `sink`: is handed every request, untimed, where there is no machine.
+    `results`: is handed the result rows as they are made. `trim`: whether dropped temporary files are trimmed on the devices.
     """
 
     def __init__(

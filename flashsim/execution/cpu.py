@@ -111,12 +111,8 @@ def names() -> list[str]:
 def load(name: str) -> CpuModel:
     """The CPU preset of that name, or in the TOML file at that path.
 
-    Raises
-    ------
-    UnknownNameError
-        No preset has that name.
-    MissingFileError, DamagedFileError
-        The file does not exist; or is not a CPU preset, lacks a price, or has one that is no number of at least 0.
+    Raises UnknownNameError: no preset has that name; MissingFileError or DamagedFileError: the file does not exist; or is not a CPU preset,
+    lacks a price, or has one that is no number of at least 0.
     """
     path, document = _FOLDER.read(name)
     sources: dict[str, str] = {}

@@ -87,10 +87,7 @@ def simulate(
 
     Devices of machines are fresh, or as earlier work has left them; with `trim`, dropped temporary files are trimmed on them.
 
-    Raises
-    ------
-    CapacityError
-        The smallest machine's devices cannot hold the relations and temporary files.
+    Raises CapacityError: the smallest machine's devices cannot hold the relations and temporary files.
     """
     if not machines:
         raise InvalidParameterError("machines", 0, "at least one is needed (trace_only needs none)")
@@ -108,12 +105,7 @@ def run_strands(
 ) -> ConcurrentRun:
     """Run an algorithm of one or more strands on one simulated machine, whose CPU preset says how many cores there are.
 
-    Raises
-    ------
-    CapacityError
-        The devices cannot hold the relations and temporary files.
-    DeadlockError
-        Strands wait for each other.
+    Raises CapacityError: the devices cannot hold the relations and temporary files; DeadlockError: strands wait for each other.
     """
     return ConcurrentDriver(load(files, [machine], placement), ColumnContent(), machine, results=results, trim=trim).run(algorithm)
 
@@ -149,14 +141,8 @@ def run_on_device(
 ) -> ConcurrentRun:
     """Run an algorithm of one or more strands on a real device; the machine's cores are those that this process may use.
 
-    Parameters
-    ----------
-    device
-        Opened for writing; what it holds is destroyed.
-    placement
-        ``packed`` or ``spread``.
-    progress
-        Is told how much of the relations has been loaded.
+    `device`: opened for writing; what it holds is destroyed. `placement`: ``packed`` or ``spread``. `progress`: is told how much of the
+    relations has been loaded.
     """
     check_real_placement(placement)
     volume = Volume([device.size], placement)

@@ -38,14 +38,8 @@ class Machine:
 def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> Volume:
     """Place base relations, and mark them as written on every machine's devices.
 
-    Raises
-    ------
-    CapacityError
-        The smallest machine's devices cannot hold the relations.
-    RefusedError
-        Machines have devices of different zones.
-    InvalidParameterError
-        Pages are not multiples of what a zoned drive writes at least.
+    Raises CapacityError: the smallest machine's devices cannot hold the relations; RefusedError: machines have devices of different zones;
+    InvalidParameterError: pages are not multiples of what a zoned drive writes at least.
     """
     for device in (device for machine in machines for device in machine.devices if device.zone_size):
         grain = device.zones.grain

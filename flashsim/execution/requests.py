@@ -106,16 +106,9 @@ class NewPages(Psync):
 
     A driver that takes all of them together needs arrays only; its writes, one by one, are made where they are asked for.
 
-    Parameters
-    ----------
-    files
-        Where each write goes, shape (n,) as the next three.
-    pages, counts
-        Pages and tuples of each write.
-    cuts
-        Pages of a write that are one request, if it has more; the rest is another.  With 1 and `page_io`, every page is one.
-    tuples
-        Of all writes, one after another, on their pages.
+    `files`: where each write goes, shape (n,) as the next three. `pages` and `counts`: pages and tuples of each write. `cuts`: pages of a
+    write that are one request, if it has more; the rest is another.  With 1 and `page_io`, every page is one. `tuples`: of all writes, one
+    after another, on their pages.
     """
 
     __slots__ = ("counts", "cuts", "files", "page_io", "pages", "tuples")

@@ -43,14 +43,8 @@ class CausalEnvironment(simpy.Environment):
 class SpecifiedDevices:
     """Devices, each of one drive or of several that are striped.
 
-    Parameters
-    ----------
-    env
-        The clock.
-    devices
-        Of each the models of its drives, and bytes of a stripe.
-    processor
-        Which of them is one, whose requests are no causes: what it worked for goes on being one.
+    `env`: the clock; `devices`: of each the models of its drives, and bytes of a stripe; `processor`: which of them is one, whose requests
+    are no causes: what it worked for goes on being one.
     """
 
     def __init__(self, env: CausalEnvironment, devices: Sequence[tuple[Sequence[DeviceModel], int]], processor: int = -1) -> None:
@@ -140,14 +134,8 @@ _Write = tuple[int, int, int, simpy.Event, Any]
 class DiskWrites:
     """Writes of pages, none of which begins while another one of the same page is outstanding: a disk may serve the later one first.
 
-    Parameters
-    ----------
-    env
-        The clock.
-    ask
-        Asks the disk for the writing of pages: the first, how many, what happens when it has ended, and what the caller gave besides.
-    note
-        Counts by name.
+    `env`: the clock; `ask`: asks the disk for the writing of pages: the first, how many, what happens when it has ended, and what the
+    caller gave besides; `note`: counts by name.
     """
 
     def __init__(self, env: simpy.Environment, ask: Callable[[int, int, simpy.Event, Any], object], note: Callable[..., None]) -> None:

@@ -35,18 +35,9 @@ _FORM = re.compile(r"(?:(?P<drives>[1-9][0-9]{0,3})x)?(?P<preset>.+?)(?:/(?P<par
 class Rates:
     """Requests of a page that a device serves a second.
 
-    Parameters
-    ----------
-    read, write
-        Pages at random, by all servers together.
-    further
-        Pages a second that a request goes on with behind its first one, 0 for no end of them.
-    servers
-        Requests served at once.
-    exponential
-        Exponentially distributed times, with these means; otherwise constant ones.
-    speed
-        Percent: divides the time of a request's first page.
+    `read` and `write`: pages at random, by all servers together. `further`: pages a second that a request goes on with behind its first
+    one, 0 for no end of them. `servers`: requests served at once. `exponential`: exponentially distributed times, with these means;
+    otherwise constant ones. `speed`: percent: divides the time of a request's first page.
     """
 
     read: int
@@ -87,14 +78,9 @@ _PUBLISHED: dict[str, dict[str, int]] = {"disk": vars(DISKS_3_1), "ssd": vars(SS
 class PoolDevice:
     """A device before it is made.
 
-    Parameters
-    ----------
-    purpose
-        One of `flashsim.execution.pooled.system.PURPOSES`.
-    text
-        ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
-        TOML file, and one of so many parts of it (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
-        striped, as ``8xtoshiba-5400-320gb``.
+    `purpose`: one of `flashsim.execution.pooled.system.PURPOSES`. `text`: ``rates`` (Do, 2012, table 3.1), with other values as
+    ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or TOML file, and one of so many parts of it
+    (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are striped, as ``8xtoshiba-5400-320gb``.
     """
 
     purpose: str
@@ -210,14 +196,8 @@ def flash_counts(device: CompiledModel | Striped, page_size: int) -> list[int]:
 def wear(sums: Mapping[str, float], seconds: float, lifetime_erases: int) -> dict[str, float | None]:
     """Bytes programmed a transaction, write amplification, erases a second, and years until the drive's blocks have had all their erases.
 
-    Parameters
-    ----------
-    sums
-        Growth of `WORN` and ``transactions`` in `seconds`.
-    seconds
-        Virtual time.
-    lifetime_erases
-        Erases that the blocks of the whole drive last together; 0: unknown.
+    `sums`: growth of `WORN` and ``transactions`` in `seconds`. `seconds`: virtual time. `lifetime_erases`: erases that the blocks of the
+    whole drive last together; 0: unknown.
 
     Examples
     --------

@@ -120,10 +120,8 @@ class PoolSetup:
     def system(self, pages: int) -> PoolSystem:
         """The system for a database of so many pages, for which nothing is compiled yet.
 
-        Raises
-        ------
-        InvalidParameterError
-            The devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is out of its bounds.
+        Raises InvalidParameterError: the devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is
+        out of its bounds.
         """
         devices, needs_ssd = self.parts(), DESIGNS.load(self.design.partition(":")[0]).SSD
         frames, partitions = self.frames(self.ssd) if needs_ssd else 0, self.options.partitions
@@ -165,16 +163,9 @@ class PoolSetup:
     ) -> SystemRun:
         """The system, its devices and its transactions before the first one.
 
-        Parameters
-        ----------
-        states
-            States of flash drives at the start, by purpose; none: they are empty.
-        devices
-            Drives in the place of those of `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on).
-        record
-            See `flashsim.execution.pooled.run.PoolRun`.
-        recovered
-            See `flashsim.execution.pooled.run.PoolRun`.
+        `states`: states of flash drives at the start, by purpose; none: they are empty. `devices`: drives in the place of those of
+        `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on). `record`: see
+        `flashsim.execution.pooled.run.PoolRun`. `recovered`: see `flashsim.execution.pooled.run.PoolRun`.
         """
         stream, parts = self.stream(), self.parts()
         plain = self.system(stream.pages)
@@ -193,14 +184,8 @@ class PoolSetup:
 class SystemRun(PoolRun):
     """A run of a `PoolSetup`, whose result has counts by interval.
 
-    Parameters
-    ----------
-    setup
-        Parameters of the system.
-    devices
-        Devices by number.
-    flash_page
-        Bytes of a flash page of the SSD, 0 where no flash drive is simulated.
+    `setup`: parameters of the system; `devices`: devices by number; `flash_page`: bytes of a flash page of the SSD, 0 where no flash drive
+    is simulated.
     """
 
     def __init__(
@@ -221,12 +206,8 @@ class SystemRun(PoolRun):
     def result(self, steps: int = 1, watch: Watch | None = None) -> PoolResult:
         """Let the system run from its start to its end, and hand out the requests that are recorded.
 
-        Parameters
-        ----------
-        steps
-            Steps of virtual time in which an interval passes, after each of which an interrupt is heard.
-        watch
-            Called after each interval.
+        `steps`: steps of virtual time in which an interval passes, after each of which an interrupt is heard; `watch`: called after each
+        interval.
         """
         counts: dict[str, Integers] = {}
         totals: list[list[int]] = []

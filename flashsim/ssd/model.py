@@ -110,12 +110,8 @@ class FlashModel(DeviceModel):
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time and outside the counters, from the first page to the last; what goes on beside requests ends first.
 
-        Raises
-        ------
-        InvalidParameterError
-            The bytes do not lie within the drive, on sector boundaries.
-        RefusedError
-            Requests are outstanding: their operations would mingle with what takes no time; or the drive has worn out.
+        Raises InvalidParameterError: the bytes do not lie within the drive, on sector boundaries; RefusedError: requests are outstanding:
+        their operations would mingle with what takes no time; or the drive has worn out.
         """
         self.settle()
         self._check_extent("load", offset, length)

@@ -47,10 +47,8 @@ _JUDGED, _TOLERANCE = 8, 0.005
 class Precondition:
     """State into which a drive is brought; its content is gone.
 
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        There is no such fill, a value is out of bounds, or another fill than a steady state has an `occupancy`.
+    Raises UnknownNameError or InvalidParameterError: there is no such fill, a value is out of bounds, or another fill than a steady state
+    has an `occupancy`.
     """
 
     #: ``empty``: nothing is written.  ``sequential``: pages in the order of their addresses.  ``random``: pages in random order, each
@@ -145,10 +143,7 @@ def uniform(logical_pages: int) -> Workload:
 def hot_cold(logical_pages: int, writes: float, data: float, seed: int = 0) -> Workload:
     """A share `writes` of the writes goes to a share `data` of the pages, which lie spread over the drive.
 
-    Raises
-    ------
-    InvalidParameterError
-        A share is not between 0 and 1, or too small for a page.
+    Raises InvalidParameterError: a share is not between 0 and 1, or too small for a page.
     """
     hot = round(data * logical_pages)
     if not 0 < writes < 1 or not 0 < hot < logical_pages:
@@ -238,10 +233,7 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
     evenly between planes, and as their addresses say where allocation is static.  Blocks are closed in the order of their counts of valid
     pages, the emptiest first, unless `occupancy` tells ages apart.  Which page lies where is drawn at random.
 
-    Raises
-    ------
-    InvalidParameterError
-        `occupancy` has the wrong shape, is no distribution, or its mean is not that of this drive.
+    Raises InvalidParameterError: `occupancy` has the wrong shape, is no distribution, or its mean is not that of this drive.
     """
     parameters, per_block = state.parameters, state.parameters.slots_per_block
     own = _pages_of_pools(state, random)

@@ -163,10 +163,8 @@ class Zones:
         `at` is when requests arrive that wait for none, ns; `queues` the number of submission queues; `unfinished` tells the ids of
         requests that have not ended.
 
-        Raises
-        ------
-        ZoneError
-            A write breaks the rules, a trim is not one of whole zones, or either might pass an earlier one on its way to the zone.
+        Raises ZoneError: a write breaks the rules, a trim is not one of whole zones, or either might pass an earlier one on its way to the
+        zone.
         """
         kept = self.states[:], self.pointers[:], self._opened[:], self._last.copy()
         try:

@@ -76,10 +76,7 @@ def hybrid_hash(
     The rule is how the input buffer is found: see `hybrid_input`.  In the second phase, ``"do2009"`` gives the input what a bucket's table
     leaves free, ``"haas"`` as much as in the first.
 
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |R|).
+    Raises InvalidParameterError: memory not above sqrt(F |R|).
     """
     r, _ = checked_sizes(r_pages, s_pages, memory)
     y = checked_ratio("latency_ratio", latency_ratio, 0)

@@ -25,22 +25,10 @@ def nested_loops(
 ) -> NestedLoopsAllocation:
     """Buffers of block nested loops.
 
-    Parameters
-    ----------
-    r_pages, s_pages, memory
-        |R|, |S| and M, in pages.
-    latency_ratio
-        y = Tl / Tx, a request's latency in page transfers.
-    fudge
-        F.
-    refine
-        Keep the number of chunks and give S the pages that R then leaves free; if R fits in memory, also weigh one chunk against
-        two (TR section 3, "Using the formulas").
-
-    Raises
-    ------
-    InvalidParameterError
-        Memory for less than one page of R with its table and one of S.
+    `r_pages`, `s_pages` and `memory`: |R|, |S| and M, in pages. `latency_ratio`: y = Tl / Tx, a request's latency in page transfers.
+    `fudge`: F. `refine`: keep the number of chunks and give S the pages that R then leaves free; if R fits in memory, also weigh one chunk
+    against two (TR section 3, "Using the formulas"). Raises InvalidParameterError: memory for less than one page of R with its table and
+    one of S.
     """
     r, s = checked_sizes(r_pages, s_pages, memory)
     y = checked_ratio("latency_ratio", latency_ratio, 0)

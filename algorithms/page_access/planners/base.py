@@ -27,12 +27,7 @@ def plan(graph: PageGraph, frames: int, planner: str = "overlap") -> FetchPlan:
 
     `frames` is pages that memory holds, at least 2; `planner` a member's name, or the path of a Python file that is one.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames.
-    UnknownNameError, MissingFileError
-        There is no such planner.
+    Raises InvalidParameterError: fewer than 2 frames; UnknownNameError or MissingFileError: there is no such planner.
 
     Examples
     --------

@@ -105,14 +105,7 @@ Model = TypeVar("Model", bound=DeviceModel)
 class StripedDrives(Generic[Model]):
     """Equal drives and what is spread over them.
 
-    Parameters
-    ----------
-    drives
-        Fresh ones.
-    parameters
-        Of each of them.
-    striping
-        How bytes are spread over them.
+    `drives`: fresh ones; `parameters`: of each of them; `striping`: how bytes are spread over them.
     """
 
     def __init__(self, drives: Sequence[Model], parameters: HddParameters, striping: Striping) -> None:

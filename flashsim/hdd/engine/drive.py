@@ -167,10 +167,7 @@ def control_of(parameters: HddParameters) -> RecordArray:
 class HddEngine(CompiledEngine):
     """A hard disk under a virtual clock (`core.model.DeviceModel`), compiled.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError, FlashsimError
-        The scheduler cannot be loaded.
+    Raises UnknownNameError or MissingFileError or FlashsimError: the scheduler cannot be loaded.
     """
 
     def __init__(self, parameters: HddParameters) -> None:

@@ -48,10 +48,7 @@ _PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
     """A 64-block drive of so many logical pages; `changes` replace values of LAB_VALUES, in the units of presets.
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, RefusedError
-        As a preset with such values.
+    Raises InvalidParameterError or UnknownNameError or RefusedError: as a preset with such values.
 
     Examples
     --------
@@ -104,10 +101,8 @@ class LabDrive:
 
     It has so many logical pages; changes are other values of `LAB_VALUES` or of `SsdParameters`, such as ``gc="my_policy.py"``.
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, MissingFileError, RefusedError, FlashsimError
-        Impossible parameters, or policies that cannot be loaded.
+    Raises InvalidParameterError or UnknownNameError or MissingFileError or RefusedError or FlashsimError: impossible parameters, or
+    policies that cannot be loaded.
     """
 
     def __init__(self, pages: int = LAB_PAGES, **changes: Any) -> None:
