@@ -99,25 +99,6 @@ def _choices(all_of: int, some: int) -> float:
     return float(gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1))
 
 
-def two_frames(edges: int, components: int) -> tuple[int, float]:
-    """Least and most fetches of the best plan with 2 frames: e + c and 1.25 e + c, of e edges in c components.
-
-    The least is reached just if the line graph of each component has a Hamiltonian path (Merrett, Kambayashi and Yasuura, VLDB 1981; Cai,
-    Chakaravarthy, Kaushik and Naughton, PODS 2001).
-
-    Examples
-    --------
-    >>> two_frames(9, 1)
-    (10, 12.25)
-    """
-    return edges + components, 1.25 * edges + components
-
-
-def frames_of_complete(pages: int, others: int) -> int:
-    """The least frames with which no page of a complete bipartite graph is fetched twice: the smaller side, and one."""
-    return min(pages, others) + 1
-
-
 def yao(tuples: int, per_page: float, chosen: int) -> float:
     """The expected number of pages that `chosen` different random tuples lie on (Yao, CACM 20(4), 1977).
 

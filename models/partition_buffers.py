@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from models.allocation.buffers import FUDGE, GraceAllocation, exact
-from models.allocation.grace_hash import grace_hash
+from models.allocation.divisions import grace_hash
 from models.join_costs._partitions import published_part
 from models.partition_costs import Division, Input, cost, pattern
 from models.psync import ParallelDrive, Processor

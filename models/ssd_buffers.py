@@ -16,9 +16,7 @@ from functools import lru_cache
 from itertools import product
 
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
-from models.allocation.grace_hash import grace_as_hybrid
-from models.allocation.hybrid_hash import hybrid_division
-from models.allocation.nested_loops import nested_loops_inner
+from models.allocation.divisions import grace_as_hybrid, hybrid_division, nested_loops_inner
 from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, bursts_a_write
 from models.ssd_problem import Problem, RequestPrice
 

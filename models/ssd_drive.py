@@ -8,7 +8,6 @@ from functools import cache
 from typing import Protocol
 
 from flashsim.core.errors import InvalidParameterError
-from models.disk import Disk
 
 #: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 COMMAND = 128 * 1024
@@ -147,13 +146,6 @@ class Drive:
         for name in ("move_ms", "turn_ms", "behind_ms"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
-
-    @classmethod
-    def of_disk(cls, disk: Disk, page_size: int) -> Drive:
-        """A disk of the model of Haas et al.: every request waits, and is never cut."""
-        write = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
-        read, written = (Timing(disk.latency_ms, 0, page_ms) for page_ms in (disk.page_transfer_ms, write))
-        return cls(page_size, read, written, command=2**62, move_ms=disk.seek_ms)
 
     @property
     def command_pages(self) -> int:

@@ -27,7 +27,7 @@ from typing import Literal, get_args
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.units import MILLISECONDS_A_SECOND
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation
-from models.allocation.grace_hash import grace_as_hybrid
+from models.allocation.divisions import grace_as_hybrid
 from models.haas import counts
 from models.join_costs.base import PhaseCounts, Sizes, Traffic
 from models.ssd_drive import Drive, Timing

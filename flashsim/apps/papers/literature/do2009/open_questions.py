@@ -48,7 +48,7 @@ from flashsim.studies.presentation.plots import COLOURS, LINES, legend, panels
 from flashsim.studies.runs.drives import disk_of
 from models import optimum
 from models.allocation.buffers import Allocation
-from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.divisions import hybrid_hash
 from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.join_costs.base import Sizes, allocate
