@@ -66,8 +66,6 @@ def gathered(parts: Sequence[Tuples]) -> Tuples:
 def extents(first: int, pages: int, page_io: bool) -> tuple[Integers, Integers]:
     """Starts and counts of the extents that cover some pages: all of them in one, or each by itself.
 
-    Examples
-    --------
     >>> extents(4, 3, page_io=False)
     (array([4]), array([3]))
     >>> extents(4, 3, page_io=True)
@@ -81,8 +79,6 @@ def extents(first: int, pages: int, page_io: bool) -> tuple[Integers, Integers]:
 def spans(pages: int, block: int) -> Iterator[tuple[int, int]]:
     """First page and number of pages of each I/O block of a file; the last may be shorter.
 
-    Examples
-    --------
     >>> list(spans(5, 2))
     [(0, 2), (2, 2), (4, 1)]
     """
@@ -119,8 +115,6 @@ def cross(r_rows: Integers, s_rows: Integers) -> Algorithm:
 def temporary_files(folder: str, kind: str, count: int, layout: Layout, expected_pages: int) -> list[File]:
     """Numbered temporary files, not yet written.
 
-    Examples
-    --------
     >>> [file.name for file in temporary_files("grace-hash/orders", "bucket", 11, None, 9)][9:]
     ['grace-hash/orders/bucket-09', 'grace-hash/orders/bucket-10']
     """
@@ -331,8 +325,6 @@ def together(algorithms: Sequence[Algorithm]) -> Algorithm:
 def regions(first: int, end: int, strands: int) -> list[tuple[int, int]]:
     """First page and end of the contiguous regions of some pages, one a strand, as equal as whole pages allow; none is empty.
 
-    Examples
-    --------
     >>> regions(0, 10, 3), regions(4, 6, 8)
     ([(0, 3), (3, 6), (6, 10)], [(4, 5), (5, 6)])
     """

@@ -22,12 +22,9 @@ AHEAD = 1024
 class Ahead:
     """Blocks that are not read yet."""
 
-    #: The reads; behind each the work of reading its tuples.
-    blocks: Blocks
-    #: The tuples of all blocks whose key is not NULL.
-    tuples: Tuples
-    #: Where the tuples of each block end, shape (blocks,).
-    ends: Integers
+    blocks: Blocks  #: The reads; behind each the work of reading its tuples.
+    tuples: Tuples  #: The tuples of all blocks whose key is not NULL.
+    ends: Integers  #: Where the tuples of each block end, shape (blocks,).
 
     def part(self, count: int) -> Self:
         """The first `count` blocks."""

@@ -21,10 +21,8 @@ Reals = npt.NDArray[np.float64]
 class Station:
     """Servers behind one queue."""
 
-    #: Seconds of service that each round of a client asks of it: visits times the mean time of service.
-    demand: float
-    #: How many are served at once.
-    servers: int = 1
+    demand: float  #: Seconds of service that each round of a client asks of it: visits times the mean time of service.
+    servers: int = 1  #: How many are served at once.
 
     def __post_init__(self) -> None:
         if not 0 <= self.demand < float("inf"):
@@ -41,14 +39,10 @@ class Station:
 class Equilibrium:
     """Steady state of a network."""
 
-    #: Rounds of all clients a second.
-    throughput: float
-    #: Seconds of a round without thinking.
-    response: float
-    #: Mean clients at each station, those in service included.
-    queues: tuple[float, ...]
-    #: Mean share of each station's servers that is busy.
-    utilisations: tuple[float, ...]
+    throughput: float  #: Rounds of all clients a second.
+    response: float  #: Seconds of a round without thinking.
+    queues: tuple[float, ...]  #: Mean clients at each station, those in service included.
+    utilisations: tuple[float, ...]  #: Mean share of each station's servers that is busy.
 
 
 def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -> Equilibrium:
@@ -56,8 +50,6 @@ def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -
 
     `stations`: in any order; `clients`: how many go round; `think`: seconds that a client thinks in each round.
 
-    Examples
-    --------
     >>> both = equilibrium([Station(0.010, servers=2), Station(0.002)], clients=4)
     >>> round(both.throughput, 1), [round(each, 2) for each in both.utilisations]
     (194.5, [0.97, 0.39])

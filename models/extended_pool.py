@@ -36,10 +36,8 @@ class Clients(NamedTuple):
 class Prediction(NamedTuple):
     """Predicted steady state of a system."""
 
-    #: Transactions a second.
-    throughput: float
-    #: Share of the SSD's requests that pass it by, if they may.
-    bypassed: float
+    throughput: float  #: Transactions a second.
+    bypassed: float  #: Share of the SSD's requests that pass it by, if they may.
     #: Share of the servers' time.
     disk_busy: float
     ssd_busy: float

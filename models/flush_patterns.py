@@ -27,12 +27,9 @@ class FlushPattern:
     #: While tuples come; all requests together.
     calls: int
     requests: float
-    #: That these move.
-    tuples: float
-    #: Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
-    last: float
-    #: Share of the output buffers that a call empties.
-    fill: float
+    tuples: float  #: That these move.
+    last: float  #: Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
+    fill: float  #: Share of the output buffers that a call empties.
 
     @property
     def at_once(self) -> float:
@@ -46,8 +43,6 @@ class FlushPattern:
 def traditional(buckets: int, room: float, tuples: float) -> FlushPattern:
     """Output buffers with room for so many tuples: each is a call and a request, and a last one of each bucket is written half full.
 
-    Examples
-    --------
     >>> traditional(4, 10, 1000)
     FlushPattern(calls=98, requests=98, tuples=980, last=4, fill=0.25)
     """
@@ -75,8 +70,6 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
 
     Raises InvalidParameterError: less than one of the three.
 
-    Examples
-    --------
     Shin et al., table 1, 10 MB: 259 buckets, 32 KiB in sub-buffers of 8 KiB with 56 tuples, 15 million tuples.
 
     >>> pattern = n_hash(259, 4, 56, 15_000_000)

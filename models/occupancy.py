@@ -54,8 +54,6 @@ def greedy_mean_field(alpha: float, pages_per_block: int) -> MeanField:
 
         g = (b - j - j (H_b - H_j)) / (b rho - j),  m_j = 1 - (H_b - H_j) / g,  A = 1 / (g rho).
 
-    Examples
-    --------
     >>> round(float(greedy_mean_field(1.28, 64).write_amplification), 3)
     2.403
     """

@@ -20,8 +20,6 @@ def least_fetches(pages: int, edges: int, frames: int, largest_degree: int) -> i
 
     `pages`: that have an edge; `frames`: b, at least 2; `largest_degree`: D, of any page.
 
-    Examples
-    --------
     >>> least_fetches(5, 5, 2, 3), least_fetches(6, 9, 3, 3)
     (6, 6)
     """
@@ -48,8 +46,6 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
     least 2; `doubt`: the probability that the bound fails, over orders of S. Raises InvalidParameterError: fewer than 2 frames, more
     results than rows of S, or a doubt that is no probability.
 
-    Examples
-    --------
     >>> least_fetches_of_independent_orders([12] * 8192, 8192, 25, 510)
     29156
     """
@@ -104,8 +100,6 @@ def yao(tuples: int, per_page: float, chosen: int) -> float:
 
     `tuples` are the file's, `per_page` of them on each page, in the mean.
 
-    Examples
-    --------
     >>> yao(100, 10, 100), round(yao(100, 10, 1), 6)
     (10.0, 1.0)
     """
@@ -121,8 +115,6 @@ def yao(tuples: int, per_page: float, chosen: int) -> float:
 def cardenas(pages: float, chosen: float) -> float:
     """Expected pages of tuples drawn independently, which may be the same (Cardenas, CACM 18(5), 1975).
 
-    Examples
-    --------
     >>> round(cardenas(10, 1), 6)
     1.0
     """
@@ -161,8 +153,6 @@ def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: 
 
     `files` are what is asked for of each (`Accesses`); `passing` is pages of others that are asked for once meanwhile, as by a scan.
 
-    Examples
-    --------
     >>> round(least_recently_used([(100, 10**4, 10**6)] * 2, 200)), round(least_recently_used([(100, 10, 1000)] * 2, 100))
     (200, 1100)
     """

@@ -43,8 +43,7 @@ _ROUNDS = 6
 class PartitionProblem:
     """A Grace hash join whose partition phase is to be short."""
 
-    #: What is partitioned: R first.
-    files: tuple[Input, ...]
+    files: tuple[Input, ...]  #: What is partitioned: R first.
     #: Pages.
     memory: int
     drive: ParallelDrive

@@ -41,10 +41,8 @@ class LogBlocks:
     in the pages behind it (a partial merge), and each later one costs a full merge of the whole block.
     """
 
-    #: Log blocks in use at once.
-    logs: int
-    #: Pages of a block, or of a superblock striped over all planes.
-    block_pages: int
+    logs: int  #: Log blocks in use at once.
+    block_pages: int  #: Pages of a block, or of a superblock striped over all planes.
 
     def __call__(self, streams: int, piece: int) -> float:
         if piece % self.block_pages == 0:
@@ -83,8 +81,6 @@ class Timing:
 
         One command follows another after max(c t, (l + c t) / depth): at depth 1 the whole latency, and at a depth that hides it, none.
 
-        Examples
-        --------
         >>> one, many = Timing.of_queue(0.35, 0.1, 16), Timing.of_queue(0.35, 0.1, 16, depth=32)
         >>> (one.start_ms, one.command_ms), (many.start_ms, many.command_ms)
         ((0.0, 0.35), (0.35, 0.0))
@@ -102,8 +98,7 @@ class Timing:
 class Rounds:
     """Wait of a command that writes where the previous one ended, until that place comes round again."""
 
-    #: Of the platter; 0: there is none to wait for.
-    rotation_ms: float = 0.0
+    rotation_ms: float = 0.0  #: Of the platter; 0: there is none to wait for.
     #: When the drive has a command's pages: after so much, and so much for each of them.
     ready_ms: float = 0.0
     page_ms: float = 0.0
@@ -121,23 +116,18 @@ class Rounds:
 class Drive:
     """A device as this model sees it."""
 
-    #: Bytes of a database page.
-    page_size: int
+    page_size: int  #: Bytes of a database page.
     #: What requests take.
     read: Timing
     write: Timing
-    #: Bytes of the largest command.
-    command: int = COMMAND
-    #: What a change of position takes: the seek and the rotational latency of a disk.
-    move_ms: float = 0.0
-    #: What a read that follows a write waits for chips that still program.
-    turn_ms: float = 0.0
+    command: int = COMMAND  #: Bytes of the largest command.
+    move_ms: float = 0.0  #: What a change of position takes: the seek and the rotational latency of a disk.
+    turn_ms: float = 0.0  #: What a read that follows a write waits for chips that still program.
     #: What a page written hides of the move to it: a disk that writes behind moves while the link still sends, if the media are faster.
     behind_ms: float = 0.0
     #: What commands that write where the last one ended wait for the platter.
     rounds: Rounds = field(default_factory=Rounds)
-    #: What writes cost inside the drive.
-    amplification: Amplification = field(default_factory=PageMapped)
+    amplification: Amplification = field(default_factory=PageMapped)  #: What writes cost inside the drive.
 
     def __post_init__(self) -> None:
         for name in ("page_size", "command"):

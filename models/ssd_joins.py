@@ -211,8 +211,6 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
 
     `algorithm`: one of `JOINS`; `sizes`: relations, temporaries and memory, in pages of the drive's `page_size`; `layout`: see `Layout`.
 
-    Examples
-    --------
     The flash drive of Do and Patel (2009), table 2, with 100 MB of memory:
 
     >>> page = 8192 / 1000

@@ -22,13 +22,11 @@ SPREAD = 0.02
 class Problem:
     """A join on a drive whose buffers are to be divided."""
 
-    #: One of `models.ssd_joins.JOINS`.
-    algorithm: str
+    algorithm: str  #: One of `models.ssd_joins.JOINS`.
     #: Relations, temporaries and memory, in pages.
     sizes: Sizes
     drive: Drive
-    #: See `models.ssd_joins.Layout`.
-    layout: Layout = "packed"
+    layout: Layout = "packed"  #: See `models.ssd_joins.Layout`.
 
     def __post_init__(self) -> None:
         if self.algorithm not in JOINS:

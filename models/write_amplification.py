@@ -85,8 +85,6 @@ def fifo(alpha: float) -> float:
 
     Raises InvalidParameterError: alpha is not above 1.
 
-    Examples
-    --------
     >>> round(fifo(1.28), 3)
     2.481
     """
@@ -185,8 +183,6 @@ def separate_pools(
 
     Raises InvalidParameterError: alpha is not above 1, or a share is not between 0 and 1.
 
-    Examples
-    --------
     >>> pools = separate_pools(1.15, hot_writes=0.9, hot_data=0.1)
     >>> round(pools.write_amplification, 2), round(pools.share, 2)
     (1.93, 0.49)
@@ -208,12 +204,9 @@ def separate_pools(
 class MeanField:
     """A mean-field model's steady state."""
 
-    #: Flash pages programmed over host pages written.
-    write_amplification: float
-    #: The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
-    blocks: npt.NDArray[np.float64]
-    #: The same of the blocks that are reclaimed.
-    victims: npt.NDArray[np.float64]
+    write_amplification: float  #: Flash pages programmed over host pages written.
+    blocks: npt.NDArray[np.float64]  #: The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
+    victims: npt.NDArray[np.float64]  #: The same of the blocks that are reclaimed.
 
 
 def d_choices(alpha: float, pages_per_block: int, d: float) -> MeanField:
@@ -229,8 +222,6 @@ def d_choices(alpha: float, pages_per_block: int, d: float) -> MeanField:
 
     Raises InvalidParameterError: alpha is not above 1, a block has no page, or d is below 1.
 
-    Examples
-    --------
     >>> round(d_choices(1.28, 64, 2).write_amplification, 3)
     3.245
     """

@@ -68,8 +68,6 @@ def calls_of(expression: Expression) -> int:
 def text_of(expression: Expression) -> str:
     """An expression as people read it.
 
-    Examples
-    --------
     >>> text_of(Call("<", (Column("t.a"), Literal(pa.scalar(3)))))
     '(t.a < 3)'
     """

@@ -39,8 +39,6 @@ def extension_design(text: str, **parameters: int) -> ExtensionDesign:
     Raises UnknownNameError or MissingFileError: there is no such design, file or parameter; InvalidParameterError: a parameter out of its
     bounds; FlashsimError: the file is no design, or a kernel of it does not compile.
 
-    Examples
-    --------
     >>> extension_design("tac:extent=16").parameters["extent"]
     16
     """

@@ -11,8 +11,6 @@ from flashsim.core.request import Integers
 def reading_cost(pages: Pages | Integers, latency_ratio: float) -> float:
     """Cost of reading pages in a given order, in transfer times of a page: a page that does not follow the previous one costs a latency.
 
-    Examples
-    --------
     >>> reading_cost(np.array([4, 5, 6, 2]), 0.5)
     5.0
     """

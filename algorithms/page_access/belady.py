@@ -51,8 +51,6 @@ def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
 
     Raises InvalidParameterError: fewer than 2 frames; an order that is none of all edges.
 
-    Examples
-    --------
     >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
     >>> belady(graph, [1, 0, 2, 4, 3], 2).pages.tolist()
     [0, 3, 2, 4, 1, 2]

@@ -34,12 +34,9 @@ class PageGraph:
     #: The two pages of each edge, int32, shape (edges,); no pair stands twice, first < second, and edges ascend.
     first: Pages
     second: Pages
-    #: What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
-    results: npt.NDArray[np.int64]
-    #: How many pages there are.
-    pages: int
-    #: What each page is called, if that is not its number.
-    names: Sequence[Any] = ()
+    results: npt.NDArray[np.int64]  #: What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
+    pages: int  #: How many pages there are.
+    names: Sequence[Any] = ()  #: What each page is called, if that is not its number.
 
     @classmethod
     def of(
@@ -55,8 +52,6 @@ class PageGraph:
         `pages`: how many there are, if the last ones may have no edge. `results`: what each edge is worth, at least 0, shape (edges,); 1
         without it. `names`: what each page is called, if that is not its number.
 
-        Examples
-        --------
         >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
         >>> graph
         PageGraph(5 pages, 5 edges)
@@ -93,8 +88,6 @@ class PageGraph:
 
         An edge stands in the row of one of its pages, or in those of both, where that of the lower page counts.
 
-        Examples
-        --------
         >>> PageGraph.from_csr([0, 2, 3, 4], [1, 2, 0, 0])
         PageGraph(3 pages, 2 edges)
         """

@@ -90,8 +90,6 @@ def named(text: str, **values: Any) -> PageGraph:
 
     Parameters may be given as values too, beside those of the text.
 
-    Examples
-    --------
     >>> named("complete:pages=3", others=4)
     PageGraph(7 pages, 12 edges)
     """

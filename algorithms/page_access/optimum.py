@@ -61,8 +61,6 @@ def fewest_frames(graph: PageGraph) -> int:
 
     Raises InvalidParameterError: more than 64 pages.
 
-    Examples
-    --------
     >>> fewest_frames(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))
     3
     """

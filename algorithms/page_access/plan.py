@@ -23,18 +23,12 @@ LEAST_FRAMES = 2
 class FetchPlan:
     """Plan by which all pairs of a page graph meet in memory."""
 
-    #: Which pairs those are.
-    graph: PageGraph
-    #: Pages that memory holds at most.
-    frames: int
-    #: The pages fetched, in order: int32, shape (fetches,).
-    pages: Pages
-    #: The page that each of them replaces, or `NONE`.
-    victims: Pages
-    #: All edges of the graph, in the order in which they meet: int32, shape (edges,).
-    edges: Pages
-    #: After how many fetches each of them does: int32, shape (edges,), ascending.
-    after: Pages
+    graph: PageGraph  #: Which pairs those are.
+    frames: int  #: Pages that memory holds at most.
+    pages: Pages  #: The pages fetched, in order: int32, shape (fetches,).
+    victims: Pages  #: The page that each of them replaces, or `NONE`.
+    edges: Pages  #: All edges of the graph, in the order in which they meet: int32, shape (edges,).
+    after: Pages  #: After how many fetches each of them does: int32, shape (edges,), ascending.
 
     @property
     def fetches(self) -> int:

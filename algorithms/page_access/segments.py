@@ -59,8 +59,6 @@ def candidates(graph: PageGraph, resident: Collection[Any] = ()) -> list[Segment
 
     `resident` has the names of the pages in memory.
 
-    Examples
-    --------
     >>> candidates(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))[0]
     Segment(page=3, partners=(0,), missing=1)
     """

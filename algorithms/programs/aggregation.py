@@ -5,8 +5,6 @@ memory is full, its groups are handed on as they stand and it begins anew: `whol
 there or from several drives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple

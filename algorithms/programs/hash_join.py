@@ -1,7 +1,5 @@
 """Hash join: rows beside those of a table in memory that have an equal key; NULL equals nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -1,7 +1,5 @@
 """Partitioning: rows by the hash of a column, handed on in blocks of one partition each, whose number stands in a first column."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa

@@ -4,8 +4,6 @@ A filter passes a few rows too many (2 % at ten bits a value), so nothing follow
 Source: B. Bloom, "Space/time trade-offs in hash coding with allowable errors" (CACM 13, 1970).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Top-k: the first rows in an order, and no more of them in memory than a query asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

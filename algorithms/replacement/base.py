@@ -44,8 +44,6 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     Raises UnknownNameError or MissingFileError: there is no such policy, file or parameter; InvalidParameterError: a parameter out of its
     bounds; FlashsimError: the file is no policy, or a kernel of it does not compile.
 
-    Examples
-    --------
     >>> replacement_policy("lru").parameters
     {}
     """

@@ -5,8 +5,6 @@ its test ends it gets hot, and for as long it stays on the clock even if it leav
 the hot hand for a hot page to make cold, and the test hand ends tests; all go from older pages to newer ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from flashsim.core import replacement

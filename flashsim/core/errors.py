@@ -23,8 +23,6 @@ def printable(text: str) -> str:
 def shortened(text: str, most: int = _LONGEST) -> str:
     """A text that a message can hold: of a longer one its beginning and end, and how long it is.
 
-    Examples
-    --------
     >>> shortened("9" * 5000, 20)
     '9999999999...9999999999 (5,000 characters)'
     """
@@ -35,8 +33,6 @@ def shortened(text: str, most: int = _LONGEST) -> str:
 def in_one_line(problem: BaseException) -> str:
     """Text of somebody else's error for a message.
 
-    Examples
-    --------
     >>> in_one_line(ValueError("not  a number"))
     'ValueError: not a number'
     """

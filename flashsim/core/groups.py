@@ -4,8 +4,6 @@ Where a pointer leads stand the address and the lengths of each array of the gro
 where it uses a field.  Numba's own named tuples travel as eight numbers per array: some hundred for a drive, which every call would copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -45,18 +45,13 @@ class Host(NamedTuple):
     """The tables of the host's side."""
 
     scalars: RecordArray
-    #: QUEUE.
-    queues: RecordArray
-    #: HOST_REQUEST, of which ``scalars.rows`` are in use, and so below.
-    requests: RecordArray
-    #: HOST_COMMAND.
-    commands: RecordArray
-    #: Ids of independent requests in the order of their arrival; the first ``scalars.arrived`` have arrived.
-    order: Integers
+    queues: RecordArray  #: QUEUE.
+    requests: RecordArray  #: HOST_REQUEST, of which ``scalars.rows`` are in use, and so below.
+    commands: RecordArray  #: HOST_COMMAND.
+    order: Integers  #: Ids of independent requests in the order of their arrival; the first ``scalars.arrived`` have arrived.
     #: A heap of times and ids of requests whose dependency is met, and of independent ones that were submitted too late for `order`.
     delayed: Integers
-    #: Ids of requests that have completed and are not yet collected.
-    finished: Integers
+    finished: Integers  #: Ids of requests that have completed and are not yet collected.
 
 
 HOST_TABLES = group_type((record_of_type(_SCALARS), *map(table_type, (QUEUE, HOST_REQUEST, HOST_COMMAND)), VECTOR, MATRIX, VECTOR), Host)

@@ -158,8 +158,6 @@ def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any
     `declared`: names of parameters, and a `Parameter` for each, if the member is well made. `by_name`: others, by name; they count more.
     `most`: as many as there is room for.
 
-    Examples
-    --------
     >>> whole_numbers("policy", "mine:k=3", {"k": Parameter(2, 1, 9, "misses that count"), "share": Parameter(50, 0, 100, "")}, {}, 8)
     {'k': 3, 'share': 50}
     """

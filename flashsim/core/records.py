@@ -30,8 +30,6 @@ LINE = 64
 def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
     """The type of a row: the fields of others, then for each NumPy type the names of its own, the widest types first.
 
-    Examples
-    --------
     >>> record_dtype(int64="begin end", int8="kind").names
     ('begin', 'end', 'kind')
     """

@@ -68,8 +68,7 @@ class PoolState(NamedTuple):
     #: A row a page that was ever seen, shape (rows, columns).
     pages: Numbers
     numbers: Integers
-    #: Words of the policy's own, all 0 at the start: a heap, a sketch, ...
-    words: Integers
+    words: Integers  #: Words of the policy's own, all 0 at the start: a heap, a sketch, ...
 
 
 POOL = group_type((types.Array(types.int32, 2, "C"), VECTOR, VECTOR), PoolState)
@@ -162,21 +161,15 @@ class PlainQueue(PlainPolicy):
 class ReplacementPolicy:
     """A policy with its parameters, ready for a pool."""
 
-    #: As it was asked for.
-    name: str
-    #: Their values, by name, in the order in which the policy declares them.
-    parameters: Mapping[str, int]
-    #: Makes the plain form of a pool and the parameters; None if it has kernels alone.
-    plain: Callable[..., Any] | None
+    name: str  #: As it was asked for.
+    parameters: Mapping[str, int]  #: Their values, by name, in the order in which the policy declares them.
+    plain: Callable[..., Any] | None  #: Makes the plain form of a pool and the parameters; None if it has kernels alone.
     #: Addresses of the compiled functions (`SETUP` and so on), or the functions themselves where nothing is compiled; None if it has the
     #: plain form alone.
     kernels: Policies | None
-    #: Of each page, for its own use.
-    columns: int = 0
-    #: For each frame, besides 128.
-    words: int = 0
-    #: Whether it must know the future: which reference asks for a page next.
-    future: bool = False
+    columns: int = 0  #: Of each page, for its own use.
+    words: int = 0  #: For each frame, besides 128.
+    future: bool = False  #: Whether it must know the future: which reference asks for a page next.
 
     def future_of(self, next_uses: Numbers | None) -> Numbers:
         """Next uses for the policy: none, shape (0,), unless the policy must know the future."""

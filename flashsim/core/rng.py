@@ -12,8 +12,6 @@ def generator(seed: int, *names: object) -> np.random.Generator:
 
     Raises InvalidParameterError: a negative seed.
 
-    Examples
-    --------
     >>> bool(generator(1, "keys").integers(9) == generator(1, "keys").integers(9))
     True
     """

@@ -10,8 +10,7 @@ class Slots(NamedTuple):
 
     number: int = 0
     size: int = 1
-    #: Whether the queues' oldest command is next, and not that of the queue whose turn it is.
-    by_arrival: bool = False
+    by_arrival: bool = False  #: Whether the queues' oldest command is next, and not that of the queue whose turn it is.
 
     def taken_by(self, operation: int, length: int) -> int:
         """Slots of a command of so many bytes, which only reads and writes move: one at least, and all at most."""

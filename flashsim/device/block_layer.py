@@ -53,8 +53,6 @@ def command_counts(lengths: Integers, maximum: int = MAXIMUM_COMMAND) -> Integer
 def split(requests: Requests, maximum: int = MAXIMUM_COMMAND, zone: int = 0) -> Commands:
     """The commands of requests, each at most `maximum` bytes and within one zone, in order; shape (m,), dtype COMMAND.
 
-    Examples
-    --------
     >>> from flashsim.core.request import WRITE, make_requests
     >>> split(make_requests(WRITE, 0, 300 * 1024))["length"].tolist()
     [131072, 131072, 45056]

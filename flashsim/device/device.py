@@ -28,8 +28,6 @@ class Device:
     `preset`: what drive it is. `model`: ``"engine"`` (compiled) or ``"specification"`` (SimPy); both give the same times.
     `maximum_command`: bytes; larger requests are split into commands of this size.
 
-    Examples
-    --------
     >>> from flashsim.core.request import READ, make_requests
     >>> drive = Device.open("ocz-core-60gb")
     >>> completions = drive.serve(make_requests(READ, 0, 4096))

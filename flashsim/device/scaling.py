@@ -49,8 +49,6 @@ _TRACKS = ("slips", "defects")
 def part_of(preset: Preset, parts: int) -> Preset:
     """One of so many parts of a drive; of an array, of each of its drives.
 
-    Examples
-    --------
     >>> from flashsim.device import presets
     >>> whole = presets.load("iodrive-slc-160gb")
     >>> hundredth = part_of(whole, 100)

@@ -4,8 +4,6 @@ Durable are writes that were acknowledged with forced unit access, or before the
 acknowledged by a drive that writes through.  Tests of drives hold what is left against the law; crashes of databases make pages of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -193,8 +193,7 @@ ResultRows = Callable[..., None]
 class Backend(Protocol):
     """Does the requests of an algorithm, on one or more machines."""
 
-    #: Runs, a machine each; what is the same on all machines is counted in the first alone.
-    runs: list[Run]
+    runs: list[Run]  #: Runs, a machine each; what is the same on all machines is counted in the first alone.
 
     def read(self, request: Read) -> Tuples | None:
         """Read extents and return their tuples, if any are wanted."""

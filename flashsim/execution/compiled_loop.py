@@ -174,21 +174,16 @@ def _run(
 class HostSide:
     """A host side for the loop."""
 
-    #: The function, compiled by ``kernel_of(ACT)``.
-    act: Any
+    act: Any  #: The function, compiled by ``kernel_of(ACT)``.
     #: What it works on, as `flashsim.core.state_table.StateTable` takes it.
     state: tuple[Any, ...]
     state_type: Any
-    #: When it acts for itself first, ns.
-    first: int
-    #: The most requests that it issues between two steps.
-    most: int
-    #: Bytes of its longest request.
-    longest: int
+    first: int  #: When it acts for itself first, ns.
+    most: int  #: The most requests that it issues between two steps.
+    longest: int  #: Bytes of its longest request.
     #: What is done when it wants a pause (`pause`); returns the state as it is from then on.
     paused: Callable[[], tuple[Any, ...]] | None = None
-    #: Flags of the writes of each device (`flashsim.core.request`); none without them.
-    write_flags: Sequence[int] = ()
+    write_flags: Sequence[int] = ()  #: Flags of the writes of each device (`flashsim.core.request`); none without them.
 
 
 @dataclass(frozen=True)

@@ -77,10 +77,8 @@ class FileAccess(ABC):
     files are trimmed on the devices.
     """
 
-    #: CPU work for a page takes time, so that it passes between the writes of a series.
-    has_priced_pages = False
-    #: Blocks are read, and pages written, all together.
-    takes_blocks = False
+    has_priced_pages = False  #: CPU work for a page takes time, so that it passes between the writes of a series.
+    takes_blocks = False  #: Blocks are read, and pages written, all together.
 
     def __init__(self, volume: Volume, content: ColumnContent, *, trim: bool = False) -> None:
         self.volume = volume

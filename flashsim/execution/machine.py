@@ -16,17 +16,13 @@ from flashsim.storage.volume import Volume
 class Machine:
     """Devices, a CPU and a recorder that see the same requests."""
 
-    #: As many as the volume has.
-    devices: Sequence[Device]
-    #: Prices of CPU work; without it, CPU work takes no time.
-    cpu: CpuModel | None = None
+    devices: Sequence[Device]  #: As many as the volume has.
+    cpu: CpuModel | None = None  #: Prices of CPU work; without it, CPU work takes no time.
     #: Is handed every request with its completion.
     sink: Sink | None = None
     name: str = ""
-    #: Bytes from a device's begin to the volume's.
-    start: int = 0
-    #: Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
-    full: bool = False
+    start: int = 0  #: Bytes from a device's begin to the volume's.
+    full: bool = False  #: Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
     #: That of devices which are miniatures; of several machines that of the first counts.
     scale: float = 1.0
     now: int = field(default=0, init=False)

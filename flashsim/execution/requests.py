@@ -161,8 +161,7 @@ class PageReads:
     #: The file of each page, by its place in `files`, and the number of the page in that file, shape (n,).
     of: Integers
     numbers: Integers
-    #: See `Read`.
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None  #: See `Read`.
 
     @property
     def requests(self) -> Sequence[Read]:
@@ -208,8 +207,7 @@ class Blocks:
     #: The writes, and the block that each follows, rising.
     pages: NewPages | None = None
     of: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
-    #: A block is read page by page.
-    page_io: bool = False
+    page_io: bool = False  #: A block is read page by page.
 
     def part(self, first: int, end: int) -> Blocks:
         """Some of the blocks, without the work behind the last one's writes."""
@@ -330,8 +328,6 @@ def rewrite(
     `request` gives what stands for a request: another one, or an algorithm whose value answers it.  At a request of the kind `until` the
     rewriting pauses and returns it as it is, or None at the algorithm's end; rewritten again, the algorithm goes on after that request.
 
-    Examples
-    --------
     >>> def hashing():
     ...     yield Phase("build")
     ...     yield Cpu({Work.HASH: 10})

@@ -5,8 +5,6 @@ slots are all taken drops nothing: it issues what it missed as slots become free
 latency runs from issue.  These are the rules of the generator of SSD-iq (Haas, Lee, Bonnet and Leis, VLDB 2025).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -42,14 +40,10 @@ class ThreadTables(NamedTuple):
     """Tables of the threads' function."""
 
     numbers: Integers
-    #: A row a thread.
-    threads: Integers
-    #: The free slots of each thread, of which the first `_FREE` are in use, shape (threads, SLOTS).
-    free: Integers
-    #: Issue and operation of the request in each slot, shape (threads * SLOTS, 2).
-    slots: Integers
-    #: Latencies of the probe, us, of reads and of writes, shape (2, BINS).
-    latencies: Integers
+    threads: Integers  #: A row a thread.
+    free: Integers  #: The free slots of each thread, of which the first `_FREE` are in use, shape (threads, SLOTS).
+    slots: Integers  #: Issue and operation of the request in each slot, shape (threads * SLOTS, 2).
+    latencies: Integers  #: Latencies of the probe, us, of reads and of writes, shape (2, BINS).
 
 
 _STATE = types.Tuple((group_type((VECTOR, MATRIX, MATRIX, MATRIX, MATRIX), ThreadTables),))
@@ -63,10 +57,8 @@ class ScheduledThreads:
     #: Requests a second of all background threads, and of the probe.
     background: float
     probe: float
-    #: Writes among the probe's requests.
-    probe_write_share: float = 0.5
-    #: Of all that is drawn: each draw is a function of the thread and the number of its request.
-    seed: int = 0
+    probe_write_share: float = 0.5  #: Writes among the probe's requests.
+    seed: int = 0  #: Of all that is drawn: each draw is a function of the thread and the number of its request.
 
     def __post_init__(self) -> None:
         if not 0 <= self.background <= SECONDS or not 0 < self.probe <= SECONDS:

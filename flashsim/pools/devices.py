@@ -199,8 +199,6 @@ def wear(sums: Mapping[str, float], seconds: float, lifetime_erases: int) -> dic
     `sums`: growth of `WORN` and ``transactions`` in `seconds`. `seconds`: virtual time. `lifetime_erases`: erases that the blocks of the
     whole drive last together; 0: unknown.
 
-    Examples
-    --------
     >>> sums = {"flash_written": 8e9, "flash_programmed": 16e9, "flash_erases": 62500, "transactions": 1e6}
     >>> result = wear(sums, 1000, 7680 * 96 * 100_000)
     >>> result["ssd_programmed_per_transaction"], result["ssd_write_amplification"], round(result["ssd_years"], 2)

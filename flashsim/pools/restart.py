@@ -33,15 +33,12 @@ class PeakToPeak:
     #: Counts of each interval before the end and after recovery.
     before: PoolResult
     after: PoolResult
-    #: Seconds of the shutdown, 0 after a crash.
-    shutdown: float
-    #: Seconds of recovery by phase.
-    phases: Mapping[str, float]
+    shutdown: float  #: Seconds of the shutdown, 0 after a crash.
+    phases: Mapping[str, float]  #: Seconds of recovery by phase.
     #: Records that survived, and their bytes, of the whole system.
     records: float
     log_bytes: float
-    #: Share of the SSD's frames that are in use after recovery.
-    warm: float
+    warm: float  #: Share of the SSD's frames that are in use after recovery.
     #: Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
     work: Mapping[str, int]
     scale: float

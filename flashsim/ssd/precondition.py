@@ -54,14 +54,12 @@ class Precondition:
     #: ``empty``: nothing is written.  ``sequential``: pages in the order of their addresses.  ``random``: pages in random order, each
     #: once.  ``steady``: all pages, as long random writes leave them.
     fill: str = "sequential"
-    #: Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
-    share: float = 1.0
+    share: float = 1.0  #: Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
     #: For ``steady``, what to start from: the share of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or with one
     #: row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.  Without one, the drive is
     #: first filled in order: translation layers that merge blocks are soon steady then, others only after many writes.
     occupancy: Occupancy | None = None
-    #: For ``steady``, the writes that confirm it; uniform ones, if not given.
-    workload: Workload | None = None
+    workload: Workload | None = None  #: For ``steady``, the writes that confirm it; uniform ones, if not given.
     #: For ``steady``, how often all usable pages may be programmed until the write amplification is steady; 0 leaves an `occupancy`
     #: unconfirmed.
     longest: int = 16
@@ -70,8 +68,7 @@ class Precondition:
     #: since.
     erases: float | None = None
     erases_spread: float = 0.0
-    #: Of all that is drawn.
-    seed: int = 0
+    seed: int = 0  #: Of all that is drawn.
 
     def __post_init__(self) -> None:
         if self.fill not in FILLS:
@@ -98,14 +95,10 @@ class Preconditioned:
     """Result of preconditioning."""
 
     fill: str
-    #: Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
-    writes: int
-    #: Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
-    write_amplification: float
-    #: The same of the first and the second half of these windows, for a steady state.
-    halves: tuple[float, float] | None = None
-    #: Whether the halves agree to 0.5 %; None of other fills.
-    steady: bool | None = None
+    writes: int  #: Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
+    write_amplification: float  #: Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
+    halves: tuple[float, float] | None = None  #: The same of the first and the second half of these windows, for a steady state.
+    steady: bool | None = None  #: Whether the halves agree to 0.5 %; None of other fills.
 
 
 def precondition(state: DriveState, how: Precondition, outstanding: int = 0, progress: Progress | None = None) -> Preconditioned:

@@ -29,8 +29,6 @@ def plan(graph: PageGraph, frames: int, planner: str = "overlap") -> FetchPlan:
 
     Raises InvalidParameterError: fewer than 2 frames; UnknownNameError or MissingFileError: there is no such planner.
 
-    Examples
-    --------
     >>> from algorithms.page_access.graph import PageGraph
     >>> plan(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]), frames=3)
     FetchPlan(5 fetches of 5 pages with 3 frames)

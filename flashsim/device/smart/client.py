@@ -19,12 +19,9 @@ from flashsim.device.smart.steps import Task
 class Polling:
     """Habits of a host."""
 
-    #: Time from a GET that brought nothing to the next, ns.
-    pause: int = MILLISECONDS
-    #: Bytes of results that a GET brings at most.
-    most: int = MIB
-    #: Bytes of results a second that the host takes in and merges, from all drives together; 0: in no time.
-    rate: int = 0
+    pause: int = MILLISECONDS  #: Time from a GET that brought nothing to the next, ns.
+    most: int = MIB  #: Bytes of results that a GET brings at most.
+    rate: int = 0  #: Bytes of results a second that the host takes in and merges, from all drives together; 0: in no time.
 
 
 class Share(NamedTuple):
@@ -38,8 +35,7 @@ class Share(NamedTuple):
     end: int
     results: int
     gets: int
-    #: Of requests of the host beside the session, dtype COMPLETION.
-    completions: Completions
+    completions: Completions  #: Of requests of the host beside the session, dtype COMPLETION.
 
 
 def run(drives: Sequence[SmartDrive], tasks: Sequence[Task], polling: Polling | None = None) -> list[Share]:

@@ -55,18 +55,12 @@ class Status(IntEnum):
     """Answer to a command; from NO_SESSION on, an error."""
 
     DONE = 0
-    #: GET: there may be more results later.
-    MORE = 1
-    #: There is no such session, or it is being closed.
-    NO_SESSION = 2
-    #: OPEN: the drive has as many sessions as it takes.
-    TOO_MANY = 3
-    #: OPEN: the memory that is free is too small for the program and one extent.
-    NO_MEMORY = 4
-    #: OPEN: the program's steps cannot be carried out.
-    BAD_PROGRAM = 5
-    #: GET: the program has failed.
-    PROGRAM_FAILED = 6
+    MORE = 1  #: GET: there may be more results later.
+    NO_SESSION = 2  #: There is no such session, or it is being closed.
+    TOO_MANY = 3  #: OPEN: the drive has as many sessions as it takes.
+    NO_MEMORY = 4  #: OPEN: the memory that is free is too small for the program and one extent.
+    BAD_PROGRAM = 5  #: OPEN: the program's steps cannot be carried out.
+    PROGRAM_FAILED = 6  #: GET: the program has failed.
 
     @property
     def is_error(self) -> bool:
@@ -76,14 +70,10 @@ class Status(IntEnum):
 class Grant(NamedTuple):
     """Resources of a session, at most what it asked for."""
 
-    #: Bytes of memory in all.
-    memory: int
-    #: Extents in memory at once: being read, waiting for a core, or at work.
-    extents: int
-    #: Bytes of results that wait for the host.
-    room: int
-    #: Cores at once.
-    threads: int
+    memory: int  #: Bytes of memory in all.
+    extents: int  #: Extents in memory at once: being read, waiting for a core, or at work.
+    room: int  #: Bytes of results that wait for the host.
+    threads: int  #: Cores at once.
 
 
 class Answer(NamedTuple):

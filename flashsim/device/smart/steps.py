@@ -14,14 +14,11 @@ MOST_WORK = 3600 * SECONDS
 class Steps(NamedTuple):
     """Extents in the order in which a program reads them, shape (n,) each."""
 
-    #: Where each extent begins on the drive, bytes.
-    offsets: Integers
+    offsets: Integers  #: Where each extent begins on the drive, bytes.
     #: Bytes of each extent, multiples of the sector; a step of none reads nothing and begins when all before it have ended.
     lengths: Integers
-    #: Time of one core on each extent, ns, at most an hour.
-    work: Integers
-    #: Bytes of results that each extent adds.
-    results: Integers
+    work: Integers  #: Time of one core on each extent, ns, at most an hour.
+    results: Integers  #: Bytes of results that each extent adds.
     #: Bytes that each step writes to the drive when its work has ended, multiples of the sector, and where; nothing without them.
     outputs: Integers | None = None
     targets: Integers | None = None
@@ -31,18 +28,15 @@ class Task(NamedTuple):
     """Steps of a program on one drive, and its demands on that drive."""
 
     steps: Steps
-    #: Bytes of the drive's memory for the program's own tables, beside extents and results.
-    memory: int = 0
-    #: Most cores at work on it at once.
-    threads: int = 1
+    memory: int = 0  #: Bytes of the drive's memory for the program's own tables, beside extents and results.
+    threads: int = 1  #: Most cores at work on it at once.
     #: Bytes of parameters that the host sends with OPEN: the program's arguments, a hash table, a Bloom filter.  They lie in the
     #: program's memory, which is at least as large.
     parameters: int = SECTOR
     #: Extents to read ahead of the one at work, and bytes of results to keep until the host gets them, if there is memory for so much.
     ahead: int = 7
     room: int = 1 << 20
-    #: Row of the steps at which the program fails; -1 if it does not.
-    failure: int = -1
+    failure: int = -1  #: Row of the steps at which the program fails; -1 if it does not.
 
 
 def can_be(task: Task, capacity: int) -> bool:

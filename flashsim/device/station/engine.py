@@ -29,10 +29,8 @@ class Servers(NamedTuple):
 
     parameters: Integers
     scalars: Integers
-    #: Time at which each server ends and the number of its service, with its place below; shape (servers, 2).
-    heap: Integers
-    #: The command at each place, or the next free place; shape (servers,).
-    places: Integers
+    heap: Integers  #: Time at which each server ends and the number of its service, with its place below; shape (servers, 2).
+    places: Integers  #: The command at each place, or the next free place; shape (servers,).
 
 
 _STATE = types.Tuple((HOST_TABLES, group_type((VECTOR, VECTOR, MATRIX, VECTOR), Servers)))

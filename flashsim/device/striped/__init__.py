@@ -44,8 +44,6 @@ class Striping:
     def split(self, requests: Requests, commands: Commands, each: int) -> Commands:
         """Commands of an array as commands of its drives, of which number d begins at d times the bytes of each.
 
-        Examples
-        --------
         >>> from flashsim.core.host_queue import one_command_each
         >>> from flashsim.core.request import make_requests
         >>> requests = make_requests(READ, 2048, 8192)

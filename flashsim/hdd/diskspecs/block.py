@@ -173,8 +173,6 @@ class Collection:
 def milliseconds(value: float) -> str:
     """A duration as presets give it, exact to the nanosecond.
 
-    Examples
-    --------
     >>> milliseconds(0.65), milliseconds(-0.483), milliseconds(0)
     ('0.65ms', '-0.483ms', '0ms')
     """

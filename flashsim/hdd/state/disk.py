@@ -60,26 +60,16 @@ WRITE_BEHIND = record_dtype(int64="first end request tag")
 class DiskState(NamedTuple):
     """The state of a drive."""
 
-    #: CONTROL.
-    control: RecordArray
-    #: STATE, as it is once the active command is served.
-    state: RecordArray
-    #: A table of one row: STATE before the active command.
-    before: RecordArray
-    #: COUNTERS.
-    counters: RecordArray
-    #: EXTENT: where sectors lie.
-    extents: RecordArray
-    #: The seek curve.
-    seeks: Integers
-    #: SEGMENT.
-    segments: RecordArray
-    #: WRITE_BEHIND, a ring.
-    ring: RecordArray
-    #: Commands that wait, in the order in which they came.
-    waiting: Integers
-    #: CANDIDATE: room for what a scheduler looks at.
-    candidates: RecordArray
+    control: RecordArray  #: CONTROL.
+    state: RecordArray  #: STATE, as it is once the active command is served.
+    before: RecordArray  #: A table of one row: STATE before the active command.
+    counters: RecordArray  #: COUNTERS.
+    extents: RecordArray  #: EXTENT: where sectors lie.
+    seeks: Integers  #: The seek curve.
+    segments: RecordArray  #: SEGMENT.
+    ring: RecordArray  #: WRITE_BEHIND, a ring.
+    waiting: Integers  #: Commands that wait, in the order in which they came.
+    candidates: RecordArray  #: CANDIDATE: room for what a scheduler looks at.
 
 
 DISK = group_type(

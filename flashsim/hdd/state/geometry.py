@@ -106,8 +106,6 @@ class Place(NamedTuple):
 class Geometry:
     """Finds sectors of a drive.
 
-    Examples
-    --------
     With two heads and ten sectors a track, sector 12 is the third under head 1; that track starts a skew of two slots later.
 
     >>> from flashsim.core.parameters import build

@@ -37,14 +37,12 @@ class Extent(NamedTuple):
     #: The first sector and the one after the last.
     first: int
     end: int
-    #: Track of the first sector, counted over the drive.
-    track: int
+    track: int  #: Track of the first sector, counted over the drive.
     #: Sectors that each track holds, the slot of the first of them, and slots of the track.
     per_track: int
     slot: int
     slots: int
-    #: The first track of the zone.
-    zone_track: int
+    zone_track: int  #: The first track of the zone.
     #: Place of the zone's first slot, and the offset of each track, and beyond that of each cylinder, in parts of a slot.
     offset: int
     track_skew: int

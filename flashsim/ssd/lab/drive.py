@@ -50,8 +50,6 @@ def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
 
     Raises InvalidParameterError or UnknownNameError or RefusedError: as a preset with such values.
 
-    Examples
-    --------
     >>> lab_parameters().pools * lab_parameters().blocks_per_plane, round(lab_parameters().effective_overprovisioning, 3)
     (64, 0.2)
     """
@@ -63,8 +61,6 @@ def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
 def operation_line(pages_per_block: int, kind: int, place: int, source: int, logical: int, cause: int) -> str:
     """One flash operation in words.
 
-    Examples
-    --------
     >>> operation_line(8, MOVE_PAGE, 56, 25, 12, 1)
     'move    block 3 page 1 -> block 7 page 0: logical page 12 (gc)'
     """

@@ -4,8 +4,6 @@ Which pages those are is decided when commands are admitted (`flashsim.ssd.state
 in the buffer before its bytes cross the link, and gives it back when it is on flash, or dropped.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from flashsim.core.host_specification import OPERATIONS, delay

@@ -1,7 +1,5 @@
 """Dies of the drive's event model: what a die does next, which operations it carries out together, and interruptions by reads."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate, takewhile

@@ -1,7 +1,5 @@
 """Rules of the drive's state that do little, as plain Python, which calls them several times as fast as their compiled forms."""
 
-from __future__ import annotations
-
 from flashsim.core.kernel import in_python
 from flashsim.ssd.state import flash_array, geometry, pacing, steps, write_buffer
 
