@@ -6,11 +6,22 @@ import numpy as np
 from numba import types
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, empty_host, expect, next_arrival, with_rows
+from flashsim.core.host import (
+    DONE_WITH,
+    HOST_TABLES,
+    NO_BOUND,
+    Slots,
+    add_command,
+    add_request,
+    drop_collected,
+    empty_host,
+    expect,
+    next_arrival,
+    with_rows,
+)
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.records import COMMANDS, COMPLETIONS, REQUESTS, VECTOR, RecordArray, field_views
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
-from flashsim.core.slots import NO_BOUND, Slots
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import simpy
 
+from flashsim.core.host import NO_BOUND, Slots
 from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
-from flashsim.core.model import DeviceModel
+from flashsim.core.model import DeviceModel, check_until
 from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
-from flashsim.core.slots import NO_BOUND, Slots
 from flashsim.core.units import NEVER
 
 #: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
@@ -215,6 +215,7 @@ class SpecifiedDevice(DeviceModel):
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        check_until(until, self.now)
         wait = NEVER if every else wait
         while len(self.host.completed) < wait and (until != NEVER or self.host.open) and self.next_event <= until:
             self._step()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import address_of, entry
 from flashsim.core.request import Commands, Completions, Integers, Requests
@@ -21,6 +22,12 @@ class PowerCut:
 
     at: int
     lost: Integers
+
+
+def check_until(until: int, now: int) -> None:
+    """Refuse a time that has passed."""
+    if until < now:
+        raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {now} ns")
 
 
 class DeviceModel(Protocol):
@@ -117,6 +124,7 @@ class CompiledEngine(CompiledModel):
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `DeviceModel.advance`."""
+        check_until(until, self.now)
         self._run(until, NEVER if every else wait)
         return self.host.collect()
 

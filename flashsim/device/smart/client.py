@@ -10,9 +10,8 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import COMPLETION, Completions
 from flashsim.core.units import MIB, MILLISECONDS, transfer_time
-from flashsim.device.smart.protocol import Answer, Status
+from flashsim.device.smart.protocol import Answer, Status, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Task
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from flashsim.core.spans import HOST, SPAN, STEP, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import engines, presets
 from flashsim.device.smart.inside import Inside
-from flashsim.device.smart.protocol import TRANSITIONS, Answer, Event, Grant, State, Status, Verb, grant_of
-from flashsim.device.smart.steps import Task
+from flashsim.device.smart.protocol import TRANSITIONS, Answer, Event, Grant, State, Status, Task, Verb, grant_of
 
 #: What follows from the completion of a request; of a command of the protocol its answer.
 Reaction = Callable[[], Answer | None]

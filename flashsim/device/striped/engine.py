@@ -11,9 +11,9 @@ import numpy as np
 from numba import types
 
 from flashsim.core import host as hosts
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
+from flashsim.core.model import check_until
 from flashsim.core.policies import function_at
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import Commands, Completions, Integers, Requests
@@ -146,8 +146,7 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        if until < self.now:
-            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
+        check_until(until, self.now)
         while True:
             states = [drive.crossing() for drive in self._drives]
             disks = np.array(states) if compiled() else states

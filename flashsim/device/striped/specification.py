@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import simpy
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_specification import HostRequest, SpecifiedDevice, SpecifiedHost
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import COMMAND, Commands, Completions, Integers, Requests, make_requests
+from flashsim.core.request import COMMAND, Commands, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
 from flashsim.device.striped import ANY_DEPTH, StripedDrives, Striping
 from flashsim.hdd.parameters import HddParameters
@@ -50,11 +49,6 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
     def _extents_on(self, drive: int, request: HostRequest) -> list[tuple[int, int]]:
         begin, end = drive * self.parameters.capacity, (drive + 1) * self.parameters.capacity
         return [(offset - begin, length) for offset, length in request.commands if begin <= offset < end]
-
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        if until < self.now:
-            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        return super().advance(until, every=every, wait=wait)
 
     def _step(self) -> None:
         event = min(self._events)

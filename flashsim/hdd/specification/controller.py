@@ -17,7 +17,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.mechanism import Mechanism, Steps
 from flashsim.hdd.state.disk import SHARE_UNIT, Unsettled
-from flashsim.hdd.state.transfer import crossing_time
+from flashsim.hdd.state.geometry import crossing_time
 
 QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
 
