@@ -9,8 +9,7 @@ from collections import deque
 from flashsim.core.host_specification import OPERATIONS, delay
 from flashsim.core.request import READ, WRITE
 from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation
-from flashsim.ssd.specification.rules import acknowledge, find_entry, sector_mask
-from flashsim.ssd.specification.servers import Steps
+from flashsim.ssd.specification.shared import Steps, acknowledge, find_entry, sector_mask
 from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 

@@ -11,8 +11,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.host_specification import OPERATIONS, delay
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.specification.parts import DriveOfParts, Operation
-from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
-from flashsim.ssd.specification.servers import Steps
+from flashsim.ssd.specification.shared import Steps, block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)

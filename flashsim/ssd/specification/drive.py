@@ -55,8 +55,7 @@ from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.dies import PROGRAMS, Die
 from flashsim.ssd.specification.parts import Command, Operation
-from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, needs_medium, programmed
-from flashsim.ssd.specification.servers import SharedServer, Steps
+from flashsim.ssd.specification.shared import SharedServer, Steps, block_of, die_of_block, empty_slots, needs_medium, programmed
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation

@@ -12,8 +12,7 @@ import simpy
 from flashsim.core.host_specification import HostRequest, SpecifiedHost
 from flashsim.core.request import INTERNAL
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification.rules import block_of, die_of_block
-from flashsim.ssd.specification.servers import SharedServer, Steps
+from flashsim.ssd.specification.shared import SharedServer, Steps, block_of, die_of_block
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import READ_PAGE
