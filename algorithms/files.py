@@ -219,7 +219,6 @@ class Output:
 
 
 def write_out(file: File, tuples: Tuples, buffer_pages: int, *, page_io: bool) -> Algorithm:
-    """Append tuples to a temporary file."""
     output = Output([file], buffer_pages, page_io=page_io)
     yield from output.append(tuples)
     yield from output.finish()

@@ -24,16 +24,9 @@ def occupancy(gc: str, alpha: float, pages_per_block: int, choices: int = 2) -> 
     `gc`: ``greedy``, ``random``, ``d-choices`` or ``fifo``.  For any other, such as ``cost-benefit``, greedy's: a place to start from, with
     the right mean. `alpha`: usable over logical pages. `choices`: blocks that d-choices draws.
 
-    Returns
-    -------
-    ndarray
-        Shape (pages_per_block + 1,); for ``fifo`` (AGES, pages_per_block + 1), from the blocks closed longest ago to the newest.  Each row
-        adds up to 1.
+    Returns shape (pages_per_block + 1,); for ``fifo`` (AGES, pages_per_block + 1), from the blocks closed longest ago to the newest.  Each
+    row adds up to 1.  Raises InvalidParameterError: alpha is not above 1, or a block has no page.
 
-    Raises InvalidParameterError: alpha is not above 1, or a block has no page.
-
-    Examples
-    --------
     >>> round(float(occupancy("greedy", 1.25, 64) @ range(65)), 6)
     51.2
     """
@@ -81,10 +74,7 @@ def fifo_by_age(alpha: float, pages_per_block: int, ages: int = AGES) -> Shares:
     A is that of `models.write_amplification.fifo` (Desnoyers, SYSTOR 2012, equation 4), so that the mean over x is rho.  The pages of a
     block are independent, so each age has a binomial distribution.
 
-    Returns
-    -------
-    ndarray
-        Shape (ages, pages_per_block + 1): blocks from the oldest to the newest, each row the mean over its ages.
+    Returns shape (ages, pages_per_block + 1): blocks from the oldest to the newest, each row the mean over its ages.
     """
     from scipy.stats import binom  # it takes a second to load, for which every command would wait
 

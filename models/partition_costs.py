@@ -60,7 +60,6 @@ class PartitionCost:
 
 
 def pattern(method: str, file: Input, division: Division) -> FlushPattern:
-    """Calls and requests of a method."""
     if method not in METHODS:
         raise UnknownNameError("partition method", method, METHODS)
     size, tuples = division.output * file.page_size, file.tuples * file.share

@@ -37,7 +37,6 @@ class ReferenceStream(NamedTuple):
     creates: Bits
 
     def until(self, count: int) -> ReferenceStream:
-        """The first of them."""
         return ReferenceStream(self.pages[:count], self.writes[:count], self.creates[:count])
 
 

@@ -38,7 +38,6 @@ class Problem:
         return allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
 
     def cost(self, allocation: Allocation) -> DetailedCost:
-        """Cost of an allocation."""
         return detailed_cost(self.algorithm, self.sizes, self.drive, allocation, self.layout)
 
     def least(self, candidates: Iterable[Allocation]) -> DetailedCost:

@@ -194,7 +194,6 @@ def _decimals(left: Values, right: Values) -> tuple[Values, Values]:
 
 
 def _typed(values: Values, kind: pa.DataType = _INT64) -> Values:
-    """NULLs without a type as those of one."""
     return values.cast(kind) if pa.types.is_null(values.type) else values
 
 
@@ -255,7 +254,6 @@ def _quotient(left: Values, right: Values) -> Values:
 
 
 def _unified(values: list[Values]) -> list[Values]:
-    """Values in one type."""
     first = values[0]
     for each in values[1:]:
         first = aligned(first, each)[0]

@@ -44,7 +44,6 @@ def put(heap: Heap, page: int, number: int) -> None:
 
 @lean_kernel
 def take(heap: Heap, page: int) -> None:
-    """Take a page out, if it is there."""
     place = heap.places[page]
     if place < 0:
         return

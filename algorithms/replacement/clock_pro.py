@@ -23,8 +23,6 @@ _HOT, _COLD, _TEST = range(3)
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A page on the clock."""
-
     page: int
     hot: bool = False
     resident: bool = True

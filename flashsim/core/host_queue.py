@@ -69,7 +69,6 @@ class HostQueue:
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self._now[0])
 
     @property

@@ -197,7 +197,6 @@ class SpecifiedDevice(DeviceModel):
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self.env.now)
 
     @property
@@ -206,15 +205,12 @@ class SpecifiedDevice(DeviceModel):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         return int(min(self.env.peek(), NEVER))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         return self.host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         check_until(until, self.now)
         wait = NEVER if every else wait
         while len(self.host.completed) < wait and (until != NEVER or self.host.open) and self.next_event <= until:

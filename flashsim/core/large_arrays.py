@@ -34,7 +34,6 @@ class Original(Generic[Thing]):
             weakref.finalize(self, file.close)
 
     def copy(self) -> Thing:
-        """A copy, which may be changed."""
         return deepcopy(self._thing, {id(array): _copy_of(array, file) for array, file in self._shared})
 
 

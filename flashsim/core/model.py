@@ -119,11 +119,9 @@ class CompiledEngine(CompiledModel):
         return self.host.outstanding
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         return self.host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `DeviceModel.advance`."""
         check_until(until, self.now)
         self._run(until, NEVER if every else wait)
         return self.host.collect()
@@ -140,10 +138,8 @@ class CompiledEngine(CompiledModel):
         return self._table.crossing(self.state_arrays)
 
     def compiled_loop(self) -> tuple[Any, State]:
-        """See `CompiledModel.compiled_loop`."""
         return address_of(self._loop), self.crossing()
 
     def room_for(self, longest: int) -> int:
-        """See `CompiledModel.room_for`."""
         self.host.make_room()
         return NEVER

@@ -78,7 +78,6 @@ class PageNumbers:
 
 
 def _room(entries: int) -> int:
-    """Pages that a table takes before it grows."""
     return entries * 3 // 4
 
 

@@ -42,7 +42,6 @@ class Policy:
         return compiled_member(self.family.kind, name, self.attribute, member, self.function_type)
 
     def accessor(self) -> Callable[[Policies], Any]:
-        """See `function_in`."""
         return function_in(self.place, self.function_type)
 
 
@@ -92,7 +91,6 @@ def policy_vector(members: Mapping[Policy, str], *functions: Any) -> Policies:
 
 
 def vector_of(functions: Sequence[Any]) -> Policies:
-    """Compiled functions as kernels take them."""
     return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
 
 

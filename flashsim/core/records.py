@@ -95,10 +95,8 @@ def field_views(record: RecordArray, *names: str) -> tuple[Integers, ...]:
 
 
 def table_type(dtype: np.dtype[np.void]) -> types.Array:
-    """Numba's type of a table."""
     return types.Array(from_dtype(dtype), 1, "C")
 
 
 def record_of_type(dtype: np.dtype[np.void]) -> types.Record:
-    """Numba's type of a record."""
     return from_dtype(dtype)

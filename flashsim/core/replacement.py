@@ -235,7 +235,6 @@ def push(pool: PoolState, ring: int, page: int) -> None:
 
 @inlined_kernel
 def take_out(pool: PoolState, page: int) -> None:
-    """Let a page leave its ring."""
     pages = pool.pages
     older, newer = pages[page, OLDER], pages[page, NEWER]
     pages[older, NEWER], pages[newer, OLDER] = newer, older

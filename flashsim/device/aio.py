@@ -161,7 +161,6 @@ def kernel_room() -> int:
 
 
 def check_outstanding(level: int) -> None:
-    """Refuse a level above the kernel's limit."""
     room = kernel_room()
     if not 1 <= level <= room:
         raise InvalidParameterError("outstanding level", level, f"it must be in [1, {room}], the kernel's limit ({_LIMIT})")

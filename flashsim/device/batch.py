@@ -124,7 +124,6 @@ class Batch:
 
     @cached_property
     def memories(self) -> list[memoryview]:
-        """Memory of the bytes of each request."""
         whole, base = self._memory.data, self._memory.ctypes.data
         begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
         return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]

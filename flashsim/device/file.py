@@ -31,20 +31,10 @@ class NoDirectIOError(FlashsimError):
 class RealDevice:
     """A file or block device that joins run on and traces are replayed on.
 
-    Parameters
-    ----------
-    path
-        A regular file (made, if there is none) or a block device.
-    size
-        Bytes needed; a file is made so long.
-    allow_write
-        Without it nothing is opened.
-    replace
-        Whether a file that exists already may be overwritten.
-    read_only
-        Opened for reading: it must exist, nothing of it is changed, and it may be in use.
-    buffered
-        Through the page cache instead of O_DIRECT; requests may then begin and end anywhere.
+    `path`: a regular file (made, if there is none) or a block device. `size`: bytes needed; a file is made so long. `allow_write`: without
+    it nothing is opened. `replace`: whether a file that exists already may be overwritten. `read_only`: opened for reading: it must exist,
+    nothing of it is changed, and it may be in use. `buffered`: through the page cache instead of O_DIRECT; requests may then begin and end
+    anywhere.
 
     Raises RefusedError: writing was not allowed, the file exists already, or the device is mounted or in use; MissingFileError: there is
     nothing to read; CapacityError: the file, the block device, or the file system, is too small; NoDirectIOError: the file system does not
@@ -256,7 +246,6 @@ class RealDevice:
             self._file = -1
 
     def remove_if_new(self) -> None:
-        """Delete the file, if it did not exist before."""
         if self.is_new:
             self.path.unlink(missing_ok=True)
 

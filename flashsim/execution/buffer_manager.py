@@ -40,15 +40,10 @@ class Fixed:
 class BufferManager:
     """A buffer pool whose pages are read and written.
 
-    Parameters
-    ----------
-    pool
-        Empty; its files hold tuples of any row format, or tokens (`flashsim.storage.content`).
-    depth
-        So many pages at most are exchanged at once: those that leave are written in one psync call, those that enter are read in another.
-        With 1, each page is written or read after the one before, in the order of the references.
-    shared
-        Whether several strands use the pool, in a driver that runs several.
+    `pool`: empty; its files hold tuples of any row format, or tokens (`flashsim.storage.content`).  `depth`: so many pages at most are
+    exchanged at once: those that leave are written in one psync call, those that enter are read in another; with 1, each page is written or
+    read after the one before, in the order of the references.  `shared`: whether several strands use the pool, in a driver that runs
+    several.
 
     Raises InvalidParameterError: a depth below 1.
     """
@@ -74,7 +69,6 @@ class BufferManager:
         return Fixed(file, numbers, self.pool.lsns_of(numbers))
 
     def unfix(self, fixed: Fixed) -> None:
-        """Give pages up."""
         self._check_held("unfix", fixed)
         with self._lock:
             self.pool.unfix(fixed.numbers)

@@ -96,7 +96,6 @@ def _draw(numbers: Integers, client: int, reference: int, what: int) -> int:
 
 @lean_kernel
 def think_time(numbers: Integers, client: int, reference: int) -> int:
-    """Think time of a client before a reference, ns."""
     if numbers[_EXPONENTIAL] == 0:
         return int(numbers[_THINK])
     return int(-math.log((_draw(numbers, client, reference, _PAUSE) + 1) / _RANGE) * numbers[_THINK])

@@ -237,7 +237,6 @@ class CompiledLoop:
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self._clock[_NOW])
 
     @property

@@ -26,8 +26,6 @@ from flashsim.storage.volume import Volume
 
 
 class _Cores:
-    """The cores of one place."""
-
     def __init__(self, count: int) -> None:
         self.free = count
         self.waiting: deque[StrandState] = deque()
@@ -106,7 +104,6 @@ class ConcurrentDriver:
         self._ready.extend(self._strands[other] for other in self._coordination.end(strand.handle))
 
     def _next_event(self) -> None:
-        """Let time pass to the next event, and note who can go on."""
         busy = [port for port in self._ports if port.busy]
         if len(busy) == 1 and not self._timers:
             self._advance(busy[0], NEVER)

@@ -104,7 +104,6 @@ def mean_price(prices: Mapping[str, float]) -> float:
 
 
 def names() -> list[str]:
-    """The CPU presets that come with flashsim, sorted."""
     return _FOLDER.names()
 
 
@@ -178,12 +177,10 @@ class UserTime:
         self._before: list[int] = []
 
     def pass_by(self, request: Cpu) -> None:
-        """Let CPU work be done."""
         if self.cpu is not None:
             self.pass_time(round(self.cpu.user_time(request.work)))
 
     def pass_time(self, time: int) -> None:
-        """Let time pass, ns."""
         self.since += time
         self.spent += time
 

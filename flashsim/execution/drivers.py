@@ -44,25 +44,11 @@ def run(
 ) -> list[Run]:
     """Run an algorithm where it is to run, by the driver that can.
 
-    Parameters
-    ----------
-    algorithm
-        Makes a fresh generator over `files`.
-    on
-        Simulated machines; a real device, whose content is destroyed; or None, for counts and requests without times.
-    strands
-        Whether the algorithm begins strands; on simulated machines one that begins any is refused without it.
-    sink
-        Is handed every request on a real device or on none; on machines their own sinks are.
-    results
-        Is handed the result rows, of several machines those of the first.
-    progress
-        Is told how much of the relations has been loaded onto a real device.
-
-    Returns
-    -------
-    list of Run
-        One a machine, or one; with `strands` of `ConcurrentRun`, but for runs without a device.
+    `algorithm` makes a fresh generator over `files`.  `on` are simulated machines; a real device, whose content is destroyed; or None, for
+    counts and requests without times.  `strands`: whether the algorithm begins strands; on simulated machines one that begins any is
+    refused without it.  `sink` is handed every request on a real device or on none; on machines their own sinks are.  `results` is handed
+    the result rows, of several machines those of the first; `progress` how much of the relations has been loaded onto a real device.
+    Returns a run a machine, or one; with `strands` each is a `ConcurrentRun`, but for runs without a device.
     """
     if on is None:
         return [trace_only(algorithm(), files, sink, placement=placement, results=results)]

@@ -162,7 +162,6 @@ class FileAccess(ABC):
         self._issue_at(FLUSH, self.volume.device(file), 0, 0, file.name)
 
     def drop(self, file: File) -> None:
-        """Free a temporary file, and trim it if asked to."""
         self.content.drop(file)
         for device, offset, length in self.volume.drop(file):
             if self.trim:

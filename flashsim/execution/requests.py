@@ -139,7 +139,6 @@ class NewPages(Psync):
 
     @property
     def requests(self) -> Sequence[Write]:
-        """The writes."""
         of, firsts, lengths = self.extents
         writes, tuple_, page, new = [], 0, 0, dict[File, int]()
         bounds = np.searchsorted(of, np.arange(len(self.pages) + 1)).tolist()
@@ -165,7 +164,6 @@ class PageReads:
 
     @property
     def requests(self) -> Sequence[Read]:
-        """The reads, one by one."""
         one, files = np.ones(1, np.int64), [self.files[place] for place in self.of.tolist()]
         return [Read(file, number, one, columns=self.columns) for file, number in zip(files, self.numbers.reshape(-1, 1), strict=True)]
 

@@ -110,7 +110,6 @@ def gap(tables: ThreadTables, thread: int) -> int:
 
 @lean_kernel
 def place_and_operation(tables: ThreadTables, thread: int) -> tuple[int, int]:
-    """Offset and operation of a thread's next request."""
     page = (_draw(tables, thread, _PAGE) * int(tables.numbers[_PAGES])) >> 32
     operation = WRITE if _draw(tables, thread, _OPERATION) < tables.threads[thread, _WRITES] else READ
     return page * PAGE, operation

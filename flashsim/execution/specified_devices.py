@@ -29,12 +29,10 @@ class CausalEnvironment(simpy.Environment):
         self._causes: dict[simpy.Event, int] = {}
 
     def schedule(self, event: simpy.Event, *args: Any, **kwargs: Any) -> None:
-        """See `simpy.Environment.schedule`."""
         self._causes[event] = self.cause
         super().schedule(event, *args, **kwargs)
 
     def step(self) -> None:
-        """See `simpy.Environment.step`."""
         if self._queue:
             self.cause = self._causes.pop(self._queue[0][-1])
         super().step()

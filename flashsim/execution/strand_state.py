@@ -95,7 +95,6 @@ class Coordination:
         return waiters
 
     def deadlock(self) -> DeadlockError:
-        """The error that says who waits for whom."""
         names = {latch: f"latch {latch.name}, which {holder.name} holds" for latch, holder in self._holders.items()}
         waits = (f"{strand.name} waits for {names[one] if isinstance(one, Latch) else one.name}" for strand, one in self.waits.items())
         return DeadlockError(f"deadlock: {'; '.join(waits)}")
@@ -162,7 +161,6 @@ class StrandState(FileAccess):
         self._began = now
 
     def take_steps(self) -> list[StrandStep]:
-        """The steps since the last call."""
         steps, self._steps = self._steps, []
         return steps
 

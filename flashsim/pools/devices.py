@@ -33,19 +33,14 @@ _FORM = re.compile(r"(?:(?P<drives>[1-9][0-9]{0,3})x)?(?P<preset>.+?)(?:/(?P<par
 
 @dataclass(frozen=True)
 class Rates:
-    """Requests of a page that a device serves a second.
+    """Requests of a page that a device serves a second; exponentially distributed times have these means, others are constant."""
 
-    `read` and `write`: pages at random, by all servers together. `further`: pages a second that a request goes on with behind its first
-    one, 0 for no end of them. `servers`: requests served at once. `exponential`: exponentially distributed times, with these means;
-    otherwise constant ones. `speed`: percent: divides the time of a request's first page.
-    """
-
-    read: int
-    write: int
-    further: int = 0
-    servers: int = 1
-    exponential: bool = False
-    speed: int = 100
+    read: int = count("pages a second that are read at random, by all servers together")
+    write: int = count("pages a second that are written at random, by all servers together")
+    further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
+    servers: int = count("requests served at once", default=1)
+    exponential: bool = switch("whether times are exponentially distributed", default=False)
+    speed: int = count("percent, divides the time of a request's first page", default=100)
 
     def station(self, page_size: int) -> StationEngine:
         ahead = SECONDS // self.further if self.further else 0
@@ -56,18 +51,6 @@ class Rates:
 
 #: Do, 2012, table 3.1: eight disks and the Fusion ioDrive.
 DISKS_3_1, SSD_3_1 = Rates(1015, 895, 26370, 8), Rates(12182, 12374)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RatesText:
-    """Rates that a text may give."""
-
-    read: int = count("pages a second that are read at random, by all servers together")
-    write: int = count("pages a second that are written at random, by all servers together")
-    further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
-    servers: int = count("requests served at once", default=1)
-    exponential: bool = switch("whether times are exponentially distributed", default=False)
-    speed: int = count("percent, divides the time of a request's first page", default=100)
 
 
 #: Default rates of the disks and the SSD.
@@ -169,7 +152,7 @@ class PoolDevice:
         return match
 
     def rates(self) -> Rates:
-        return Rates(**vars(parsed(self.text, _RatesText, _PUBLISHED.get(self.purpose, {}))))
+        return parsed(self.text, Rates, _PUBLISHED.get(self.purpose, {}))
 
 
 def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:

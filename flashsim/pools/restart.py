@@ -55,7 +55,6 @@ class PeakToPeak:
 
     @property
     def recovery(self) -> float:
-        """Seconds of recovery."""
         return sum(self.phases.values())
 
     def frame(self, before: int) -> pd.DataFrame:
@@ -84,7 +83,6 @@ class PeakToPeak:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> PeakToPeak:
-        """A restart from the dictionary of `run_restart`."""
         return cls(**dict(record) | {"before": PoolResult.of(record["before"]), "after": PoolResult.of(record["after"])})
 
 
@@ -126,7 +124,6 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
 
 
 def _devices(whole: PoolSetup, run: SystemRun) -> dict[int, tuple[Sequence[Any], int]]:
-    """Devices of recovery, idle and as new."""
     devices = {}
     for name, part in whole.parts().items():
         if name != "ssd" or run.system.ssd:

@@ -69,7 +69,6 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
 
 
 def slots_of(parameters: SsdParameters) -> Slots:
-    """Command slots of a drive."""
     return Slots(parameters.command_slots, parameters.command_slot, parameters.slot_order == "arrival")
 
 

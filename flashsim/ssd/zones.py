@@ -135,13 +135,11 @@ class Zones:
         return ZoneStatus.SUCCESS
 
     def finish(self, zone: int) -> ZoneStatus:
-        """Let nothing more be written to a zone."""
         self._check(zone)
         self._become(zone, FULL)
         return ZoneStatus.SUCCESS
 
     def reset(self, zone: int) -> ZoneStatus:
-        """Make a zone empty."""
         self._check(zone)
         self._become(zone, EMPTY)
         self.pointers[zone] = zone * self.size

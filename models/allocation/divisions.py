@@ -129,8 +129,6 @@ def pages_kept(r_pages: int, s_pages: int, workspace: int, memory: int) -> tuple
     A file that is sorted at once need not be written: both stay if memory holds both.  Otherwise R stays, sorted after S, and S is read
     back through what R leaves, which is a page at least: of R that takes all of memory the last page is written.
 
-    Examples
-    --------
     >>> [pages_kept(4, s, 10, 10) for s in (6, 7)], pages_kept(10, 12, 10, 10), pages_kept(11, 12, 10, 10)
     ([(4, 6), (4, 0)], (9, 0), (0, 0))
     """
@@ -266,8 +264,6 @@ def sub_buffer_pages(ring: int, page_size: int, sub_buffer: int = 0) -> int:
     `ring` is pages of an output buffer; the sizes are bytes.  Without a sub-buffer 8 KiB are wanted, but two sub-buffers at least: with one
     there would be one request at a time.
 
-    Examples
-    --------
     >>> [sub_buffer_pages(ring, 4096) for ring in (1, 2, 3, 4, 19)], sub_buffer_pages(12, 4096, 16384)
     ([1, 1, 1, 2, 1], 4)
     """

@@ -31,7 +31,6 @@ class StationSpecification(SpecifiedDevice):
         self._counts["busy_time"] += time
 
     def power_cut(self, at: int) -> PowerCut:
-        """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""
         self.advance(at, every=True)
         lost, self.env = self.host.unfinished, simpy.Environment(self.now)
         self.host.clear(self.env)

@@ -128,7 +128,6 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return self.host.now
 
     @property
@@ -137,15 +136,12 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         return int(self._rows[:, _EVENT].min(initial=self.host.next_arrival))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         return self.host.append(requests, self._split(requests, commands), at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         check_until(until, self.now)
         while True:
             states = [drive.crossing() for drive in self._drives]
@@ -161,7 +157,6 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
         return self.host.collect()
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = self._cut(at, self.host.unfinished.tolist())
         self.host.clear()

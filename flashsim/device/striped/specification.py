@@ -29,7 +29,6 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         return min(super().next_event, *self._events)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
@@ -65,7 +64,6 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
         self._events[number] = self._drives[number].next_event
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = self._cut(at, self.host.unfinished.tolist())
         self.env = simpy.Environment(int(at))

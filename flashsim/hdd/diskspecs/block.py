@@ -76,7 +76,6 @@ class Block:
         return int(value)
 
     def switch(self, key: str, default: bool = False) -> bool:
-        """0 or 1."""
         return bool(self.whole(key, int(default), 0, 1))
 
     def word(self, key: str, default: str | None = None) -> str:
@@ -90,7 +89,6 @@ class Block:
         return tuple(_number(key, _checked(key, item, Word, "a number")) for item in self._value(key, ValueList, "a list").items)
 
     def child(self, key: str, kind: str) -> Block:
-        """A block of some kind."""
         return _of_kind(key, self._value(key, Block, f"a block ({kind})"), kind)
 
     def children(self, key: str, kind: str) -> list[Block]:

@@ -59,8 +59,6 @@ def read(path: Path) -> Document:
 
 
 class _Parser:
-    """One file under way."""
-
     def __init__(self, path: Path, folder: Path, document: Document, inside: tuple[Path, ...]) -> None:
         self.path, self.folder, self.document = path, folder, document
         self.inside = (*inside, path.resolve())
@@ -195,7 +193,6 @@ class _Parser:
 
 
 def _words(path: Path) -> Iterator[Word]:
-    """The words and marks of a file, without comments."""
     try:
         if not path.is_file():
             raise MissingFileError(f"{path}: no such file")

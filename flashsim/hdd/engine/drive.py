@@ -198,12 +198,10 @@ class HddEngine(CompiledEngine):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
         return min(int(state.busy_until) if state.active >= 0 else NEVER, self.host.next_arrival)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
         return super().submit(requests, commands, at)
 

@@ -36,7 +36,6 @@ class HddSpecification(SpecifiedDevice):
         return super().submit(requests, commands, at)
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = power_cut(at, self.host.unfinished.tolist(), self._controller.unsettled())
         self.env = simpy.Environment(int(at))

@@ -151,7 +151,6 @@ def _usable(parameters: DriveDescription, zone: Zone, slips: list[int], unit: in
 
 
 def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
-    """The runs between slips."""
     for slip in slips:
         if first <= slip < end:
             if slip > first:
@@ -162,7 +161,6 @@ def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
 
 
 def _trimmed(runs: list[Run], count: int, front: bool) -> list[Run]:
-    """The runs without their first or last `count` positions."""
     rest = []
     for position, length in runs if front else reversed(runs):
         cut = min(count, length)

@@ -92,7 +92,6 @@ def follow_moves(flash: Flash, policies: Policies, first: int, row: int) -> int:
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
-    """Plan the flash operations of one logical page."""
     row = look_up(flash, policies, page)
     if operation == READ:
         return pools.plan_read(flash, row, page, flash.own[FETCHED])

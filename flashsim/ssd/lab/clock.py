@@ -84,8 +84,6 @@ class SteppedDrive:
 
 
 class _Glimpse:
-    """Work of the parts of the model at a moment, to be compared with that of a moment before."""
-
     def __init__(self, model: SsdSpecification) -> None:
         self.pages_per_block = model.parameters.slots_per_block
         self.shared = {f"channel {number}": channel.users[:1] for number, channel in enumerate(model.channels)}

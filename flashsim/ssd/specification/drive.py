@@ -354,7 +354,6 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         return min(super().next_event, self.cache.folds_at())
 
     def _make_ids(self, needed: int) -> None:

@@ -129,7 +129,6 @@ class Operation:
     arrived: int = 0  # write id of the newest content that came as a whole
 
     def wait_for(self, other: Operation) -> None:
-        """Be ready only after another operation has ended."""
         self.waits += 1
         other.followers.append(self)
 

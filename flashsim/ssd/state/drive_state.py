@@ -194,7 +194,6 @@ class DriveState:
         return [PlannedOperation(*row) for row in self.plan[:rows].tolist()]
 
     def apply_plan(self, rows: int) -> None:
-        """Carry out the first rows of the plan at once."""
         for row in range(rows):
             apply(row, self.flash)
 

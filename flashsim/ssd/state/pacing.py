@@ -26,7 +26,6 @@ _WEIGHT = 6
 
 
 def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:
-    """Enter a drive's constants."""
     if parameters.collection_rate:
         buffer.unit_time = transfer_time(parameters.unit_size, parameters.collection_rate)
         buffer.debt_limit = parameters.collection_debt // parameters.unit_size * int(buffer.unit_time)

@@ -146,7 +146,6 @@ def rebuild_pools(state: DriveState) -> None:
 
 @lean_kernel
 def _close_blocks(flash: Flash, order: Integers, newest: Narrow) -> None:
-    """Close blocks in an order; each was last changed by its newest data."""
     for block in order:
         pools.close_block(flash, int(block), int(newest[block]) + flash.control.id_base)
 
