@@ -32,14 +32,11 @@ from flashsim.storage.rows import Tuples, keyed
 
 #: Most result rows that are emitted at once, and most tuples that go from one kernel to the next.
 BATCH = 1 << 16
-#: Results of `place` besides the number of a full buffer.
-DONE, GROW = -1, -2
+DONE, GROW = -1, -2  #: Results of `place` besides the number of a full buffer.
 #: Tuples from which on so many buffers become full that one request for them is less work.
 _SERIES = 256
-#: Columns of an output buffer's state.
-TUPLES, PAGES, LEFT = range(3)
-#: Function that handles the tuples of a block.
-Handler = Callable[[Tuples], Algorithm]
+TUPLES, PAGES, LEFT = range(3)  #: Columns of an output buffer's state.
+Handler = Callable[[Tuples], Algorithm]  #: Function that handles the tuples of a block.
 
 
 def cell_size(layout: Layout) -> int:

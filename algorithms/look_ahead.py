@@ -14,8 +14,7 @@ from flashsim.execution.requests import Answer, Blocks, Preview, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Most pages per `Preview`.
-AHEAD = 1024
+AHEAD = 1024  #: Most pages per `Preview`.
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,14 @@ from models.join_costs._partitions import published_part
 from models.partition_costs import Division, Input, cost, pattern
 from models.psync import ParallelDrive, Processor
 
-#: Pages of a table that chance may add to a bucket, as a share of memory, as in `models.ssd_problem`.
+#: Pages of a table that chance may add to a bucket, as a share of memory, as in `models.ssd_joins`.
 SPREAD = 0.02
 #: The closed form is right to about so much: what it tells to gain less is left alone.
 WORTH = 0.02
 #: Share by which a length that many sub-buffers divide must be quicker than the closed form's.
 CLOSE = 0.01
-#: Such lengths, in powers of two.
-_LADDER = (1, 9 / 8, 3 / 2)
-#: Rounds of prices from buffers, and buffers from prices.
-_ROUNDS = 6
+_LADDER = (1, 9 / 8, 3 / 2)  #: Such lengths, in powers of two.
+_ROUNDS = 6  #: Rounds of prices from buffers, and buffers from prices.
 
 
 @dataclass(frozen=True)

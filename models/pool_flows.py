@@ -22,8 +22,7 @@ from flashsim.core.request import Integers
 Bits = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
 
-#: Designs that there are flows of.
-DESIGNS = ("none", "cw", "dw", "lc", "tac")
+DESIGNS = ("none", "cw", "dw", "lc", "tac")  #: Designs that there are flows of.
 #: Is added to keys of pages that were referenced twice; the key of a page that never was.
 _TWICE, _NEVER = 1 << 40, -(1 << 60)
 

@@ -17,8 +17,7 @@ from itertools import product
 
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
 from models.allocation.divisions import grace_as_hybrid, hybrid_division, nested_loops_inner
-from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, bursts_a_write
-from models.ssd_problem import Problem, RequestPrice
+from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Problem, RequestPrice, bursts_a_write
 
 
 def _sized(price: RequestPrice, rule: Callable[[float], float], command: int) -> float:
@@ -40,8 +39,7 @@ class Partitioning:
         return bursts_a_write(problem.sizes, problem.drive.page_size, self.buckets, input, self.output, self.share)
 
 
-#: Share by which an input buffer is made longer in order to see the saving.
-_LONGER = 0.01
+_LONGER = 0.01  #: Share by which an input buffer is made longer in order to see the saving.
 
 
 def _hidden(problem: Problem) -> tuple[bool, ...]:
@@ -190,8 +188,7 @@ def divided_sort_merge(problem: Problem, input: int, output: int) -> SortMergeAl
     return shares if runs <= sizes.memory else None
 
 
-#: Rounds of prices from buffers, and buffers from prices.
-_ROUNDS = 6
+_ROUNDS = 6  #: Rounds of prices from buffers, and buffers from prices.
 
 
 def _closed_grace(problem: Problem) -> Iterator[Allocation]:

@@ -17,8 +17,7 @@ from algorithms.expressions.floats import has_nan, nearest, order_keys
 from flashsim.core.errors import SchemaError
 from flashsim.storage.texts import from_texts, parts_of, texts_of
 
-#: Arrow's arrays and single values.
-Values = Any
+Values = Any  #: Arrow's arrays and single values.
 #: Digits of decimals, and of a product of two before it is one.
 _MOST_DIGITS, _MOST_ON_THE_WAY = 38, 76
 _INT64, _TEXT = pa.int64(), pa.large_string()

@@ -15,8 +15,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 
-#: Edges of the longest run that a search moves.
-_LONGEST = 4
+_LONGEST = 4  #: Edges of the longest run that a search moves.
 
 
 class EdgeReplay(NamedTuple):

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 Pages = npt.NDArray[np.int32]
 
-#: Columns of `PageGraph.adjacency`.
-NEIGHBOUR, EDGE = range(2)
-#: Ends of edges are counted in 32 bits.
-_MOST_EDGES = (1 << 30) - 1
+NEIGHBOUR, EDGE = range(2)  #: Columns of `PageGraph.adjacency`.
+_MOST_EDGES = (1 << 30) - 1  #: Ends of edges are counted in 32 bits.
 
 
 @dataclass(frozen=True, eq=False)

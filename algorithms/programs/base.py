@@ -59,8 +59,7 @@ class Program(Protocol):
 
 
 PROGRAMS = Family("algorithms.programs", "query program", Program)
-#: Memory of a program without a bound of its own, bytes.
-ROOM = 256 * MIB
+ROOM = 256 * MIB  #: Memory of a program without a bound of its own, bytes.
 
 
 def through(operators: list[Operator], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

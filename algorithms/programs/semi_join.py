@@ -16,8 +16,7 @@ from flashsim.storage.columns import array_of
 
 TITLE = "semi-join"
 BLOCKING = True
-#: Bits of the filter a value at least, and bits that a value sets.
-BITS, FUNCTIONS = 10, 4
+BITS, FUNCTIONS = 10, 4  #: Bits of the filter a value at least, and bits that a value sets.
 
 
 class SemiJoin(Operator):

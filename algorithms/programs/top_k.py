@@ -13,8 +13,7 @@ from flashsim.execution.requests import Work
 
 TITLE = "top-k"
 BLOCKING = True
-#: Room where memory has no bound, bytes.
-NO_BOUND = 1 << 62
+NO_BOUND = 1 << 62  #: Room where memory has no bound, bytes.
 
 
 class Order(NamedTuple):

@@ -34,8 +34,7 @@ REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement
 #: Kernels that a member may leave out, and what then takes their place.
 _LEFT_OUT = {"setup": nothing, "forget": leave_ring}
 _METHODS = ("hit", "enter", "victim", "forget")
-#: A page takes at most 256 bytes, and so does a frame besides.
-_MOST_COLUMNS, _MOST_WORDS = 61, 32
+_MOST_COLUMNS, _MOST_WORDS = 61, 32  #: A page takes at most 256 bytes, and so does a frame besides.
 
 
 def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:

@@ -18,8 +18,7 @@ from numba.core.typing.typeof import typeof_impl
 
 from flashsim.core.kernel import compiled
 
-#: Entries of an array: its address, and the length of each of at most two dimensions.
-ENTRIES = 3
+ENTRIES = 3  #: Entries of an array: its address, and the length of each of at most two dimensions.
 
 _WORD = ir.IntType(64)
 

@@ -51,8 +51,7 @@ HOST_REQUEST = record_dtype(
     int64="arrival think first_dependent next_dependent first_command commands pending tag submitted started completed next_ready queue"
 )
 HOST_COMMAND = record_dtype(int64="owner operation offset length request_flags")
-#: `pending` of a request whose completion was collected: its row may be dropped.
-DONE_WITH = -1
+DONE_WITH = -1  #: `pending` of a request whose completion was collected: its row may be dropped.
 
 
 class Host(NamedTuple):

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from flashsim.core.units import MIB, format_size
 
-#: Bytes of the largest.
-_LARGEST = 256 * MIB
+_LARGEST = 256 * MIB  #: Bytes of the largest.
 
 
 def read_bytes(path: Path) -> bytes:

@@ -56,8 +56,7 @@ def _copy_of(array: Any, file: Any) -> Any:
     return shared.view(array.dtype).view(type(array)).reshape(array.shape)
 
 
-#: Bytes from which on NumPy asks for large pages of memory.
-_LARGE_PAGES_FROM = 1 << 22
+_LARGE_PAGES_FROM = 1 << 22  #: Bytes from which on NumPy asks for large pages of memory.
 
 
 class SparseMemory:

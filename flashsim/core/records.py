@@ -21,10 +21,8 @@ VECTOR = types.Array(types.int64, 1, "C")
 MATRIX = types.Array(types.int64, 2, "C")
 REQUESTS, COMMANDS, COMPLETIONS = (typeof(np.empty(0, dtype)) for dtype in (REQUEST, COMMAND, COMPLETION))
 
-#: A table, or one of its rows.
-RecordArray = Any
-#: Bytes of a line of the processor's caches.
-LINE = 64
+RecordArray = Any  #: A table, or one of its rows.
+LINE = 64  #: Bytes of a line of the processor's caches.
 
 
 def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:

@@ -33,13 +33,10 @@ from flashsim.core.policies import Policies, function_at
 from flashsim.core.records import VECTOR
 from flashsim.core.request import Integers
 
-#: Numbers of pages, and what stands in their columns.
-Numbers = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int32]  #: Numbers of pages, and what stands in their columns.
 
-#: Rows of pages below this one are no pages but the ends of rings 0, 1, ...
-FIRST_PAGE = 8
-#: No page.
-NONE = -1
+FIRST_PAGE = 8  #: Rows of pages below this one are no pages but the ends of rings 0, 1, ...
+NONE = -1  #: No page.
 
 # Columns of a page: its flags, which the pool alone changes, the pages beside it in the ring in which it stands, and the policy's own.
 FLAGS, OLDER, NEWER = range(3)
@@ -58,8 +55,7 @@ FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
 #: Addend in arrays of next uses to one from which on the page is written again.
 WRITES = -(1 << 31)
-#: Bytes of a line of a processor's cache.
-_LINE = 64
+_LINE = 64  #: Bytes of a line of a processor's cache.
 
 
 class PoolState(NamedTuple):

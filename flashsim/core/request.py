@@ -17,8 +17,7 @@ OPERATIONS = ("read", "write", "trim", "flush")
 #: INTERNAL reads and writes flash for a program inside the drive, not over the host link; IN_MEMORY is for the drive's memory, not flash.
 FORCE_UNIT_ACCESS, INTERNAL, IN_MEMORY = 1, 2, 4
 
-#: The logical sector: offsets and lengths are multiples of it.
-SECTOR = 512
+SECTOR = 512  #: The logical sector: offsets and lengths are multiples of it.
 
 REQUEST = np.dtype(
     [

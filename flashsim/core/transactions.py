@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from flashsim.core.request import Integers
 
-#: References of a batch, about.
-BATCH = 1 << 19
+BATCH = 1 << 19  #: References of a batch, about.
 
 
 class References(NamedTuple):
@@ -19,8 +18,7 @@ class References(NamedTuple):
     writes: npt.NDArray[np.bool_] | None = None  #: Whether each changes the page, shape (n,); None: none of them does, or nobody knows.
 
 
-#: All references of a trace, in constant memory.
-ReferenceBatches = Iterator[References]
+ReferenceBatches = Iterator[References]  #: All references of a trace, in constant memory.
 
 
 # Columns of a reference: the first page of the database (the first of all is 0), how many from there on, and its marks.

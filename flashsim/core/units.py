@@ -26,8 +26,7 @@ WATTS = 1000
 KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
-#: The latest virtual time; "no event".
-NEVER = 2**62
+NEVER = 2**62  #: The latest virtual time; "no event".
 
 _SIZE_UNITS = {
     "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,

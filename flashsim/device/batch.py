@@ -14,8 +14,7 @@ from flashsim.core.request import FLUSH, OPERATIONS, Integers
 from flashsim.core.units import MIB, format_size
 
 HUGE_PAGE = 2 * MIB
-#: Memory that is kept for the next transfer is at most so large.
-_MOST_KEPT = 64 * MIB
+_MOST_KEPT = 64 * MIB  #: Memory that is kept for the next transfer is at most so large.
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -20,8 +20,7 @@ from flashsim.device.aio import Queue, call, check_outstanding, in_sets, kernel_
 from flashsim.device.batch import Batch, Bytes, LastingMemory, aligned_buffer
 
 _ALIGNMENTS = (512, 4096)
-#: Requests that may be outstanding at once without being announced.
-MOST_OUTSTANDING = 1024
+MOST_OUTSTANDING = 1024  #: Requests that may be outstanding at once without being announced.
 
 
 class NoDirectIOError(FlashsimError):

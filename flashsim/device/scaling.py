@@ -42,8 +42,7 @@ _COARSE = 0.2
 _CACHE_GRAIN = 1.03
 #: The share of what is spare by which planes of a part in use may differ in how full they are.
 _UNEVEN = 0.05
-#: Parts of a disk that are told by the numbers of its tracks.
-_TRACKS = ("slips", "defects")
+_TRACKS = ("slips", "defects")  #: Parts of a disk that are told by the numbers of its tracks.
 
 
 def part_of(preset: Preset, parts: int) -> Preset:

@@ -23,8 +23,7 @@ from flashsim.storage.pool.buffer_pool import BufferPool, Exchanges
 from flashsim.storage.pool.simulation import Writes
 from flashsim.storage.rows import Tuples
 
-#: Most pages that are read, or written by a flush, in one go.
-_MOST = 1024
+_MOST = 1024  #: Most pages that are read, or written by a flush, in one go.
 
 
 @dataclass(eq=False)

@@ -23,8 +23,7 @@ _FOLDER = PresetFolder(Path(__file__).parent / "cpu_presets", "CPU preset")
 #: Kinds of device that the kernel's prices are told apart by, and its prices.
 KINDS = ("hdd", "ssd")
 _PARTS = ("per_request", "per_byte")  # and per_call, which may be missing
-#: The name of the price of any kind of work that has none of its own.
-DEFAULT = "default"
+DEFAULT = "default"  #: The name of the price of any kind of work that has none of its own.
 
 
 @dataclass(frozen=True)

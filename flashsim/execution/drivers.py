@@ -27,8 +27,7 @@ from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.volume import Volume
 
-#: Pages encoded at once while a relation is loaded onto a real device.
-_LOAD_PAGES = 4096
+_LOAD_PAGES = 4096  #: Pages encoded at once while a relation is loaded onto a real device.
 
 
 def run(

@@ -14,8 +14,7 @@ from flashsim.storage.heap_file import File, in_order
 from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Extents, Volume
 
-#: The label of requests that the file system makes itself.
-METADATA = "metadata"
+METADATA = "metadata"  #: The label of requests that the file system makes itself.
 
 
 @dataclass(frozen=True, slots=True)

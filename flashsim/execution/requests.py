@@ -20,8 +20,7 @@ from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Place of CPU work unless an algorithm names another.
-HOST = "host"
+HOST = "host"  #: Place of CPU work unless an algorithm names another.
 
 
 class Mode(Enum):

@@ -45,8 +45,7 @@ def check_strand(other: Strand, strands: Container[Strand]) -> None:
         raise InvalidParameterError("wait", getattr(other, "name", other), "this run has no such strand")
 
 
-#: A strand waits for the end of another strand, or for a latch.
-Awaited = Strand | Latch
+Awaited = Strand | Latch  #: A strand waits for the end of another strand, or for a latch.
 
 
 class Coordination:

@@ -20,8 +20,7 @@ from flashsim.execution.compiled_loop import Striped
 from flashsim.ssd.precondition import Precondition, precondition
 from traces.references.base import parsed
 
-#: The name of a station whose times come from requests a second.
-RATES = "rates"
+RATES = "rates"  #: The name of a station whose times come from requests a second.
 #: Bytes in a row on one of several drives: what a scan of 32 pages reads at once, or the cleaner writes, lies on one.
 STRIPE = 256 * KIB
 #: Counters of the flash drives of a device together: bytes that the host wrote, bytes of flash pages programmed, those of them

@@ -20,10 +20,8 @@ from flashsim.execution.pooled.system import PURPOSES
 from flashsim.pools.setup import PoolResult, PoolSetup, SystemRun
 from flashsim.storage.log.recovery import Recovery
 
-#: How a system ends.
-SHUTDOWN, CRASH = ENDS = ("shutdown", "crash")
-#: Steps of an interval in which a shutdown's end is looked for.
-_STEPS = 60
+SHUTDOWN, CRASH = ENDS = ("shutdown", "crash")  #: How a system ends.
+_STEPS = 60  #: Steps of an interval in which a shutdown's end is looked for.
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,10 @@ from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size
 from flashsim.ssd.needs import unused
 
-#: What grows with wear grows with so many erases of a block.
-GROWTH_ERASES = 1000
+GROWTH_ERASES = 1000  #: What grows with wear grows with so many erases of a block.
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
 LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
-#: The most steps of a program or an erase.
-MOST_STEPS = 1000
+MOST_STEPS = 1000  #: The most steps of a program or an erase.
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
 #: Units a second, of the slowest pace of collection.

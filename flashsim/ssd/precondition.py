@@ -22,8 +22,7 @@ from flashsim.ssd.state.flash import Narrow
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, in_use
 from flashsim.ssd.state.recovery import recover
 
-#: Values of `Precondition.fill`.
-FILLS = ("empty", "sequential", "random", "steady")
+FILLS = ("empty", "sequential", "random", "steady")  #: Values of `Precondition.fill`.
 #: The most erases of a block: far more than any lasts, and any number of deviations away still far from the end of what counts them.
 _MOST_ERASES = 10**12
 #: Draws so many logical pages that the host writes, in order.

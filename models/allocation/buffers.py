@@ -7,8 +7,7 @@ from functools import cache
 
 from flashsim.core.errors import InvalidParameterError
 
-#: do2009, section 3: memory that a hash table needs a page of tuples.
-FUDGE = 1.2
+FUDGE = 1.2  #: do2009, section 3: memory that a hash table needs a page of tuples.
 
 
 @dataclass(frozen=True)

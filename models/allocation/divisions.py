@@ -112,8 +112,7 @@ def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fud
     return division(memory, buffer)
 
 
-#: Two runs and an output buffer.
-_LEAST = 3
+_LEAST = 3  #: Two runs and an output buffer.
 
 
 def external_sort_merge(memory: int) -> ExternalSortMergeAllocation:
@@ -254,8 +253,7 @@ def hybrid_hash(
     return hybrid_division(r, memory, buffer, fudge, second) or grace_as_hybrid(grace_hash(r_pages, s_pages, memory, fudge))
 
 
-#: shin2016, section 1.3: a sub-buffer, bytes.
-SUB_BUFFER = 8 * KIB
+SUB_BUFFER = 8 * KIB  #: shin2016, section 1.3: a sub-buffer, bytes.
 
 
 def sub_buffer_pages(ring: int, page_size: int, sub_buffer: int = 0) -> int:

@@ -17,8 +17,7 @@ from models.allocation.divisions import hybrid_division, nested_loops_inner, sor
 from models.join_costs.base import Sizes
 from models.ssd_buffers import closed_form
 from models.ssd_drive import Drive, Rounds, Timing
-from models.ssd_joins import JOINS, Layout
-from models.ssd_problem import Problem
+from models.ssd_joins import JOINS, Layout, Problem
 from tests.models.ssd_search import numeric
 from tests.tiers import examples
 

@@ -10,8 +10,7 @@ from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.ssd.energy import power
 from flashsim.ssd.parameters import SsdParameters
 
-#: As many cores as no drive has.
-MOST_CORES = 1024
+MOST_CORES = 1024  #: As many cores as no drive has.
 
 
 @dataclass(frozen=True)

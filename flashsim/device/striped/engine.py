@@ -24,8 +24,7 @@ from flashsim.hdd.engine import drive as disk
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.disk import HddPowerCut
 
-#: Result of `advance` if a drive's tables are too short for the next request.
-_NO_ROOM = -1 << 40
+_NO_ROOM = -1 << 40  #: Result of `advance` if a drive's tables are too short for the next request.
 
 # Columns of the drives' rows: when each does something next, and the row of the request that is being handed to it (-1: none).
 _EVENT, _ENTERED = range(2)

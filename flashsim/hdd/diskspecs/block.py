@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
 from flashsim.core.units import MILLISECONDS
 
-#: Blocks of DiskSim are sectors of so many bytes.
-SECTOR = 512
+SECTOR = 512  #: Blocks of DiskSim are sectors of so many bytes.
 
 
 class SourcePlace(NamedTuple):

@@ -16,8 +16,7 @@ from flashsim.hdd.diskspecs import grammar, model
 from flashsim.hdd.diskspecs.block import SECTOR, Block, Collection, milliseconds
 from flashsim.hdd.parameters import HddParameters
 
-#: Endings of the names of files that `read` takes.
-ENDINGS = (".parv", ".diskspecs")
+ENDINGS = (".parv", ".diskspecs")  #: Endings of the names of files that `read` takes.
 #: Kinds of devices that are no disk drive with a mechanism.
 _OTHER_DEVICES = ("disksim_simpledisk", "memsmodel_mems", "ssdmodel_ssd", "disksim_cachedev")
 

@@ -28,8 +28,7 @@ from flashsim.hdd.diskspecs.block import Block, SourcePlace, Value, ValueList, W
 _TOKEN = re.compile(r"#[^\n]*|\n|[={}\[\],]|[^\s#={}\[\],]+")
 #: Tokens that are no words: marks, and the end of a file, which stands as an empty word behind its last line.
 _MARKS = ("", *"={}[],")
-#: Deeper nesting, of blocks or of sources, is no drive.
-_DEEPEST = 32
+_DEEPEST = 32  #: Deeper nesting, of blocks or of sources, is no drive.
 
 
 @dataclass(frozen=True)

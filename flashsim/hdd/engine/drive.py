@@ -34,8 +34,7 @@ _SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "com
 _SHARES = ("read_start", "write_start")
 _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 
-#: Answer of `choose` with which the engine cannot go on.
-BAD_CHOICE = -2
+BAD_CHOICE = -2  #: Answer of `choose` with which the engine cannot go on.
 #: State of a disk's loop: its host's queue, the disk, and its policies.
 ENGINE = types.Tuple((HOST_TABLES, tables.DISK, VECTOR))
 _state_of = state_of(ENGINE)

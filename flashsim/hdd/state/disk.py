@@ -13,8 +13,7 @@ from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CANDIDATE
 from flashsim.hdd.state.layout import EXTENT
 
-#: Shares are kept in millionths.
-SHARE_UNIT = 1_000_000
+SHARE_UNIT = 1_000_000  #: Shares are kept in millionths.
 
 #: Parameters that kernels know.
 FIELDS = (
@@ -32,8 +31,7 @@ FIELDS = (
 PAIRS = ("read_hit", "read_miss", "write_hit", "write_miss", "disconnect_read")
 CONTROL = np.dtype([*((name, np.int64) for name in FIELDS if "_after_" not in name), *((name, np.int64, 2) for name in PAIRS)], align=True)
 
-#: Streams of the mechanism.
-IDLE, READING, WRITING = range(3)
+IDLE, READING, WRITING = range(3)  #: Streams of the mechanism.
 
 # The stream: what it does; where the arm is while there is none, as track and extent; the piece of a track being transferred, as first
 # sector, the one after the last, extent, track, angle of the first sector in parts of a slot, and revolution; the sector after the stream's

@@ -27,8 +27,7 @@ from flashsim.core.records import RecordArray, as_table, record_dtype
 from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.state.seek import seek_curve
 
-#: Slots are counted in millionths, since skews need not be whole sectors.
-SLOT_UNIT = 1_000_000
+SLOT_UNIT = 1_000_000  #: Slots are counted in millionths, since skews need not be whole sectors.
 
 
 class Extent(NamedTuple):

@@ -90,8 +90,7 @@ _SIGNATURE = types.int64(types.int64, types.int64, types.int64, FLASH, VECTOR)
 TRANSLATE = Policy(FAMILY, "translate", 0, types.FunctionType(_SIGNATURE))
 #: ``translate_of(policies)(operation, page, partial, flash, policies)`` in a kernel.
 translate_of = TRANSLATE.accessor()
-#: Parameters that only some members have a use for.
-SPECIAL = ("log_blocks", "map_cache")
+SPECIAL = ("log_blocks", "map_cache")  #: Parameters that only some members have a use for.
 
 
 @kernel_of(_SIGNATURE)  # compiled on demand

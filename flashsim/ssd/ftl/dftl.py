@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from flashsim.ssd.state.drive_state import DriveState
 
 USES = ("map_cache",)
-#: Bytes of an entry in a translation page: the number of a flash page.
-STORED_BYTES = 4
+STORED_BYTES = 4  #: Bytes of an entry in a translation page: the number of a flash page.
 
 
 @lean_kernel

@@ -43,8 +43,7 @@ class GcPolicy(Protocol):
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", GcPolicy)
 
 VICTIM = Policy(FAMILY, "victim", 1, types.FunctionType(types.int64(FLASH, types.int64)))
-#: ``victim_of(policies)(flash, collector)`` in a kernel.
-victim_of = VICTIM.accessor()
+victim_of = VICTIM.accessor()  #: ``victim_of(policies)(flash, collector)`` in a kernel.
 
 
 def rounds_of(name: str) -> int:

@@ -17,8 +17,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.host_specification import ARRIVALS, OPERATIONS
 from flashsim.core.request import READ, TRIM, WRITE, Completions, make_requests
 from flashsim.core.units import format_duration
-from flashsim.ssd.lab.drive import LAB_PAGES, lab_parameters, operation_line
-from flashsim.ssd.lab.picture import picture
+from flashsim.ssd.lab.drive import LAB_PAGES, lab_parameters, operation_line, picture
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.drive_state import DriveState
 

@@ -15,8 +15,7 @@ from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.state.geometry import CONTROL
 
-#: The arrays with an entry a page are narrower than the others.
-Narrow = npt.NDArray[np.int32]
+Narrow = npt.NDArray[np.int32]  #: The arrays with an entry a page are narrower than the others.
 
 
 class PlannedOperation(NamedTuple):

@@ -54,8 +54,7 @@ from models.haas import JoinCost, cost
 from models.join_costs.base import Sizes, allocate
 from models.ssd_buffers import closed_form
 from models.ssd_drive import Drive
-from models.ssd_joins import DetailedCost
-from models.ssd_problem import Problem
+from models.ssd_joins import DetailedCost, Problem
 
 _ZERO = {"color": "#7f7f7f", "lw": 0.6}
 
