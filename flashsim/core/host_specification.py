@@ -221,6 +221,3 @@ class SpecifiedDevice(DeviceModel):
 
     def _step(self) -> None:
         self.env.step()
-
-    def load(self, offset: int, length: int) -> None:
-        """Nothing: what was written does not change the times of disks and stations."""

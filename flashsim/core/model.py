@@ -60,7 +60,7 @@ class DeviceModel(Protocol):
         """
 
     def load(self, offset: int, length: int) -> None:
-        """Mark bytes as written, in no time (bulk loading before a measurement)."""
+        """Mark bytes as written, in no time (bulk loading before a measurement); the times of disks and stations do not change by it."""
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power: what was not durable is gone, and the device is idle."""
@@ -129,9 +129,6 @@ class CompiledEngine(CompiledModel):
     def _run(self, until: int, wait: int) -> None:
         while (status := self._loop(self.crossing(), until, wait)) < 0:
             self.recover(status)
-
-    def load(self, offset: int, length: int) -> None:
-        """Nothing: what was written does not change the times of disks and stations."""
 
     def crossing(self) -> State:
         """Argument of kernels for the state (`flashsim.core.state_table`), valid until an array is replaced."""

@@ -30,7 +30,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.groups import group_type
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies, function_at
-from flashsim.core.records import VECTOR
+from flashsim.core.records import VECTOR, aligned_zeros
 from flashsim.core.request import Integers
 
 Numbers = npt.NDArray[np.int32]  #: Numbers of pages, and what stands in their columns.
@@ -55,7 +55,6 @@ FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
 #: Addend in arrays of next uses to one from which on the page is written again.
 WRITES = -(1 << 31)
-_LINE = 64  #: Bytes of a line of a processor's cache.
 
 
 class PoolState(NamedTuple):
@@ -188,7 +187,7 @@ class ReplacementPolicy:
         numbers = np.zeros(POOL_NUMBERS, np.int64)
         numbers[SIZE], numbers[SEED] = frames, seed
         numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(self.parameters)] = list(self.parameters.values())
-        state = PoolState(table, numbers, _of_lines(128 + self.words * frames, np.int64))
+        state = PoolState(table, numbers, aligned_zeros((128 + self.words * frames) * 8).view(np.int64))
         if self.kernels is not None:
             _set_up(state, self.kernels)
         return state
@@ -196,13 +195,7 @@ class ReplacementPolicy:
 
 def rows_of(rows: int, columns: int) -> Numbers:
     """Empty rows of pages, of which none begins in one line of a processor's cache and ends in the next if it fits in one."""
-    return _of_lines(rows * columns, np.int32).reshape(rows, columns)
-
-
-def _of_lines(length: int, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
-    room = np.zeros(length + _LINE // kind().itemsize, kind)
-    begin = -room.ctypes.data % _LINE // kind().itemsize
-    return room[begin : begin + length]
+    return aligned_zeros(rows * columns * 4).view(np.int32).reshape(rows, columns)
 
 
 @lean_kernel

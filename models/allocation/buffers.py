@@ -34,9 +34,7 @@ class NestedLoopsAllocation:
 
 
 @dataclass(frozen=True)
-class SortMergeAllocation:
-    """Sort-merge, first pass: the tournament tree, the input and the output buffer; the second pass divides all pages among runs."""
-
+class _OnePassAllocation:
     workspace: int
     input: int
     output: int
@@ -44,6 +42,10 @@ class SortMergeAllocation:
     def phases(self) -> tuple[int, ...]:
         """Pages used in each phase that has a fixed division."""
         return (self.workspace + self.input + self.output,)
+
+
+class SortMergeAllocation(_OnePassAllocation):
+    """Sort-merge, first pass: the tournament tree, the input and the output buffer; the second pass divides all pages among runs."""
 
     def runs(self, pages: int, fudge: float = FUDGE) -> int:
         """Runs made of a relation; replacement selection makes them 2 WS / F pages long, rounded up (TR section 4)."""
@@ -73,16 +75,8 @@ class DigestAllocation:
         return (self.input + self.output,)
 
 
-@dataclass(frozen=True)
-class SimpleHashAllocation:
+class SimpleHashAllocation(_OnePassAllocation):
     """Simple hash: the hash table, an input buffer, and an output buffer for what is passed over."""
-
-    workspace: int
-    input: int
-    output: int
-
-    def phases(self) -> tuple[int, ...]:
-        return (self.workspace + self.input + self.output,)
 
 
 @dataclass(frozen=True)
