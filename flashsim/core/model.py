@@ -61,6 +61,7 @@ class DeviceModel(Protocol):
 
     def load(self, offset: int, length: int) -> None:
         """Mark bytes as written, in no time (bulk loading before a measurement); the times of disks and stations do not change by it."""
+        return
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power: what was not durable is gone, and the device is idle."""
