@@ -1,8 +1,14 @@
-"""The best that any division of a join's buffers in whole pages can do, found by trying every division that can matter."""
+"""The best that any division of a join's buffers can do: numeric minima against which the closed forms are held.
+
+*Continuous* minima are of the smooth costs that the closed forms were derived from, without rounding; *discrete* minima are of the
+counts themselves, found by trying every division that can matter.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+
+from scipy.optimize import minimize_scalar
 
 from models.allocation import buffers
 from models.allocation.buffers import ceil_sqrt
@@ -10,6 +16,37 @@ from models.allocation.divisions import SecondPhase, grace_as_hybrid, grace_buck
 from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.join_costs.base import allocate
+
+
+def nested_loops_cost(
+    inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = buffers.FUDGE
+) -> float:
+    """Continuous cost of block nested loops without its seeks, in page transfers (TR 1148 section 3).
+
+    |R| + |R| F |S| / (M - M_S) + y |R| F / (M - M_S) (1 + |S| / M_S).
+    """
+    chunks = r_pages * fudge / (memory - inner)
+    return r_pages + chunks * s_pages + latency_ratio * chunks * (1 + s_pages / inner)
+
+
+def sort_merge_cost(
+    buffer: float, r_pages: float, s_pages: float, memory: float, access_ratio: float, fudge: float = buffers.FUDGE
+) -> float:
+    """Continuous cost of sort-merge without its transfers, in latencies (TR 1148 section 4).
+
+    2 (|R| + |S|) / I + x F (|R| + |S|)^2 / (2 M (M - 2 I)).
+    """
+    pages = r_pages + s_pages
+    return 2 * pages / buffer + access_ratio * fudge * pages * pages / (2 * memory * (memory - 2 * buffer))
+
+
+def continuous(function: Callable[[float], float], memory: float) -> float:
+    """The buffer in (0, M) at which a continuous cost is least, to 1e-4 page (SciPy's bounded Brent search).
+
+    `function` is the cost of one buffer size, and the largest buffer is where it turns infinite or negative, or M; `memory` is the upper
+    bound of the buffer: M for block nested loops, M / 2 where input and output are equal.
+    """
+    return float(minimize_scalar(function, bounds=(1e-9 * memory, (1 - 1e-9) * memory), method="bounded", options={"xatol": 1e-4}).x)
 
 
 def _steps(*sizes: int) -> list[int]:

@@ -1,30 +1,9 @@
-"""Smooth costs, without rounding, that the closed forms of joins' buffers were derived from, and their numeric minima."""
+"""Smooth costs, without rounding, that closed forms of hash joins' buffers were derived from; others are in `models.optimum`."""
 
 import math
-from collections.abc import Callable
-
-from scipy.optimize import minimize_scalar
 
 from flashsim.core.errors import InvalidParameterError
 from models.allocation.buffers import FUDGE
-
-
-def nested_loops_cost(inner: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
-    """Continuous cost of block nested loops without its seeks, in page transfers (TR 1148 section 3).
-
-    |R| + |R| F |S| / (M - M_S) + y |R| F / (M - M_S) (1 + |S| / M_S).
-    """
-    chunks = r_pages * fudge / (memory - inner)
-    return r_pages + chunks * s_pages + latency_ratio * chunks * (1 + s_pages / inner)
-
-
-def sort_merge_cost(buffer: float, r_pages: float, s_pages: float, memory: float, access_ratio: float, fudge: float = FUDGE) -> float:
-    """Continuous cost of sort-merge without its transfers, in latencies (TR 1148 section 4).
-
-    2 (|R| + |S|) / I + x F (|R| + |S|)^2 / (2 M (M - 2 I)).
-    """
-    pages = r_pages + s_pages
-    return 2 * pages / buffer + access_ratio * fudge * pages * pages / (2 * memory * (memory - 2 * buffer))
 
 
 def simple_hash_cost(buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = FUDGE) -> float:
@@ -71,12 +50,3 @@ def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge:
     if below <= 0 or above <= 0:
         raise InvalidParameterError("memory", memory, f"the quadratic needs much more than y = {y:g}")
     return above / below
-
-
-def continuous(function: Callable[[float], float], memory: float) -> float:
-    """The buffer in (0, M) at which a continuous cost is least, to 1e-4 page (SciPy's bounded Brent search).
-
-    `function` is the cost of one buffer size, and the largest buffer is where it turns infinite or negative, or M; `memory` is the upper
-    bound of the buffer: M for block nested loops, M / 2 where input and output are equal.
-    """
-    return float(minimize_scalar(function, bounds=(1e-9 * memory, (1 - 1e-9) * memory), method="bounded", options={"xatol": 1e-4}).x)

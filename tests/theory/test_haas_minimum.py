@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 
 from models.allocation.divisions import hybrid_input, nested_loops_inner, sort_merge_input
-from tests.theory.continuous_costs import continuous, hybrid_cost, hybrid_quadratic, nested_loops_cost, simple_hash_cost, sort_merge_cost
+from models.optimum import continuous, nested_loops_cost, sort_merge_cost
+from tests.theory.continuous_costs import hybrid_cost, hybrid_quadratic, simple_hash_cost
 
 R, S = 93_440, 655_360
 Y, X = 24.19712, (5.56 + 12) / 5.56
