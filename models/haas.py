@@ -61,8 +61,7 @@ def _page_sized(phase: PhaseCounts) -> PhaseCounts:
     return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages + phase.reads.further), writes=writes)
 
 
-#: A formula by its name: a search counts tens of thousands of divisions.
-_member = cache(FORMULAS.load)
+_member = cache(FORMULAS.load)  #: A formula by its name: a search counts tens of thousands of divisions.
 
 
 def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool = False) -> tuple[PhaseCounts, ...]:

@@ -27,10 +27,8 @@ from models.join_costs._partitions import published_part
 from models.partition_costs import Division, Input, cost, pattern
 from models.psync import ParallelDrive, Processor
 
-#: Pages of a table that chance may add to a bucket, as a share of memory, as in `models.ssd_joins`.
-SPREAD = 0.02
-#: The closed form is right to about so much: what it tells to gain less is left alone.
-WORTH = 0.02
+SPREAD = 0.02  #: Pages of a table that chance may add to a bucket, as a share of memory, as in `models.ssd_joins`.
+WORTH = 0.02  #: The closed form is right to about so much: what it tells to gain less is left alone.
 #: Share by which a length that many sub-buffers divide must be quicker than the closed form's.
 CLOSE = 0.01
 _LADDER = (1, 9 / 8, 3 / 2)  #: Such lengths, in powers of two.

@@ -9,8 +9,7 @@ from typing import Protocol
 
 from flashsim.core.errors import InvalidParameterError
 
-#: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
-COMMAND = 128 * 1024
+COMMAND = 128 * 1024  #: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 
 
 class Amplification(Protocol):

@@ -23,8 +23,7 @@ BLOCKING = True
 FUNCTIONS = ("count", "sum", "min", "max", "avg")
 #: Digits of sums of decimals; of values whose sum over less than 10^18 rows has no more; bits of the lower part of an integer.
 _DIGITS, _SHORT, _LOW = 38, 20, 32
-#: Parts that wait are put together when they take so many bytes, or as many as memory has room for.
-_WAITING = 4 * MIB
+_WAITING = 4 * MIB  #: Parts that wait are put together when they take so many bytes, or as many as memory has room for.
 
 
 class Aggregate(NamedTuple):

@@ -11,8 +11,7 @@ from flashsim.storage.columns import array_of
 from flashsim.storage.heap_file import ranges
 
 TITLE = "hash join"
-#: Bytes of a row in the table beside its values: its place, and that of the next row with its key.
-_ENTRY = 16
+_ENTRY = 16  #: Bytes of a row in the table beside its values: its place, and that of the next row with its key.
 
 
 class HashJoin(Operator):

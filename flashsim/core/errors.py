@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-#: The longest value, and the longest word of any text, that a message shows whole.
-_LONGEST, LONGEST_WORD = 200, 400
+_LONGEST, LONGEST_WORD = 200, 400  #: The longest value, and the longest word of any text, that a message shows whole.
 #: Exit code of a command that could not print all, as shells have it of a program whose reader has gone.
 UNPRINTED = 141
 

@@ -25,8 +25,7 @@ from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Comple
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
 
-#: Rows of the tables at first; they are made twice as long as what they hold when they are full.
-_FIRST_ROWS = 64
+_FIRST_ROWS = 64  #: Rows of the tables at first; they are made twice as long as what they hold when they are full.
 
 _host_of = state_of(HOST_TABLES)
 

@@ -53,8 +53,7 @@ SIZE, USED, NOW, NEXT_USE, SEED, WRITTEN_AGAIN = range(6)
 #: The policy's parameters, in the order in which it declares them, and what it counts.
 FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
-#: Addend in arrays of next uses to one from which on the page is written again.
-WRITES = -(1 << 31)
+WRITES = -(1 << 31)  #: Addend in arrays of next uses to one from which on the page is written again.
 
 
 class PoolState(NamedTuple):

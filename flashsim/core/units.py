@@ -16,8 +16,7 @@ MICROSECONDS = 1_000
 MILLISECONDS = 1_000_000
 SECONDS = 1_000_000_000
 MINUTES, HOURS = 60 * SECONDS, 3600 * SECONDS
-#: Formulas reckon in milliseconds and tell seconds.
-MILLISECONDS_A_SECOND = SECONDS // MILLISECONDS
+MILLISECONDS_A_SECOND = SECONDS // MILLISECONDS  #: Formulas reckon in milliseconds and tell seconds.
 
 #: Picojoules, and milliwatts.
 MICROJOULES, JOULES = 10**6, 10**12

@@ -11,8 +11,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import COMMAND, FLUSH, SECTOR, Commands, Integers, Requests
 from flashsim.core.units import KIB, format_size
 
-#: The largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
-MAXIMUM_COMMAND = 128 * KIB
+MAXIMUM_COMMAND = 128 * KIB  #: The largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 
 # What a request can be refused for.
 _NONE, _RAGGED, _EMPTY, _OUTSIDE = range(4)

@@ -89,8 +89,7 @@ class RealDevice:
             if isinstance(problem, OSError):
                 raise self._refusal(problem) from problem
             raise
-        #: Zero of the device's clock, ns of `time.perf_counter_ns`.
-        self.opened = perf_counter_ns()
+        self.opened = perf_counter_ns()  #: Zero of the device's clock, ns of `time.perf_counter_ns`.
 
     def _refusal(self, problem: OSError) -> FlashsimError:
         if problem.errno == errno.EBUSY:

@@ -31,13 +31,11 @@ from flashsim.ssd.parameters import SsdParameters
 
 #: Erase blocks outside the reserve that a plane keeps at least; cylinders that each zone of a disk does.
 LEAST_BLOCKS, LEAST_CYLINDERS = 4, 4
-#: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
-SHORT = 96
+SHORT = 96  #: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
 #: Of a part in use at least: blocks a plane outside the reserve, spare ones beyond those that its open blocks hold back, and log blocks
 #: or pages of a cached map.
 _BLOCKS, _BEYOND, _GRAINS = 24, 2, 16
-#: Blocks of a collector that cost-benefit, whose ages are coarse where blocks are few, loses at least.
-_COARSE = 0.2
+_COARSE = 0.2  #: Blocks of a collector that cost-benefit, whose ages are coarse where blocks are few, loses at least.
 #: How many times as large an SLC cache of a part in use may be, in blocks, as its share of the whole's.
 _CACHE_GRAIN = 1.03
 #: The share of what is spare by which planes of a part in use may differ in how full they are.

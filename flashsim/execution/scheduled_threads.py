@@ -22,8 +22,7 @@ from flashsim.core.state_table import State, state_of
 from flashsim.core.units import KIB, MICROSECONDS, NEVER, SECONDS
 from flashsim.execution.compiled_loop import ACT, HostSide, issue
 
-#: Background threads, writes among their requests, and bytes of a request.
-THREADS, WRITES, PAGE = 6, 0.99, 4 * KIB
+THREADS, WRITES, PAGE = 6, 0.99, 4 * KIB  #: Background threads, writes among their requests, and bytes of a request.
 #: Requests of a thread that are outstanding at most, and how far behind its schedule a thread forgets it.
 SLOTS, FORGETS = 64, 5 * SECONDS
 #: Whole microseconds that latencies are counted in; the last are all longer ones.

@@ -47,10 +47,8 @@ class SpecifiedDevices:
 
     def __init__(self, env: CausalEnvironment, devices: Sequence[tuple[Sequence[DeviceModel], int]], processor: int = -1) -> None:
         self.env, self.devices, self._processor = env, devices, processor
-        #: Flags of the writes of each device (`flashsim.core.request`).
-        self.write_flags = [0] * len(devices)
-        #: Outstanding requests of each device.
-        self.pending = [0] * len(devices)
+        self.write_flags = [0] * len(devices)  #: Flags of the writes of each device (`flashsim.core.request`).
+        self.pending = [0] * len(devices)  #: Outstanding requests of each device.
         #: Requests: when, of which device, operation, offset and length; for each the one after whose completion it was made; and
         #: completions: when, at which device, the number of the request.
         self.requests: list[tuple[int, int, int, int, int]] = []

@@ -14,8 +14,7 @@ from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.state.layout import SLOT_UNIT, sectors_of
 from flashsim.hdd.state.seek import seek_curve
 
-#: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
-_MOST_SECTORS = 2**40
+_MOST_SECTORS = 2**40  #: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
 
 
 @dataclass(frozen=True, kw_only=True)

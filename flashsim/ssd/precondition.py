@@ -25,13 +25,11 @@ from flashsim.ssd.state.recovery import recover
 FILLS = ("empty", "sequential", "random", "steady")  #: Values of `Precondition.fill`.
 #: The most erases of a block: far more than any lasts, and any number of deviations away still far from the end of what counts them.
 _MOST_ERASES = 10**12
-#: Draws so many logical pages that the host writes, in order.
-Workload = Callable[[np.random.Generator, int], Narrow]
+Workload = Callable[[np.random.Generator, int], Narrow]  #: Draws so many logical pages that the host writes, in order.
 #: Shares of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or (ages, pages of a block + 1) from the oldest.
 Occupancy = npt.NDArray[np.float64]
 
-#: The golden ratio, less 1: its multiples fill the unit interval evenly from any place on.
-_GOLDEN = (5**0.5 - 1) / 2
+_GOLDEN = (5**0.5 - 1) / 2  #: The golden ratio, less 1: its multiples fill the unit interval evenly from any place on.
 
 #: Pages that are shuffled at once at most, and pages of a piece of more: they fit the processor's caches.
 _MOST_SHUFFLED, _PIECE = 1 << 22, 1 << 18

@@ -51,8 +51,7 @@ COUNTERS = record_dtype(
 COUNTER_NAMES = COUNTERS.names or ()
 #: A segment of the buffer: the sectors in it, and when it was last used.
 SEGMENT = record_dtype(int64="first end used")
-#: An acknowledged write that is not on the media.
-WRITE_BEHIND = record_dtype(int64="first end request tag")
+WRITE_BEHIND = record_dtype(int64="first end request tag")  #: An acknowledged write that is not on the media.
 
 
 class DiskState(NamedTuple):
@@ -79,8 +78,7 @@ DISK = group_type(
 )  # fmt: skip
 
 
-#: A received write: its request, that one's tag, its address and length.
-Unsettled = tuple[int, int, int, int]
+Unsettled = tuple[int, int, int, int]  #: A received write: its request, that one's tag, its address and length.
 
 
 @dataclass(frozen=True)

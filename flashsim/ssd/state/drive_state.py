@@ -34,10 +34,8 @@ from flashsim.ssd.state.write_buffer import clear_buffer, empty_buffer, find_ent
 from flashsim.ssd.timing import timing_of
 from flashsim.ssd.wear.base import LEVELS, OPENS
 
-#: Logical pages that one call of the compiled loop writes when a drive is loaded.
-LOADED_AT_ONCE = 1 << 16
-#: A drive is expected to be used as a whole once this share of its flash pages was written.
-_SHARE_OF_ALL = 1 / 64
+LOADED_AT_ONCE = 1 << 16  #: Logical pages that one call of the compiled loop writes when a drive is loaded.
+_SHARE_OF_ALL = 1 / 64  #: A drive is expected to be used as a whole once this share of its flash pages was written.
 
 
 @lean_kernel

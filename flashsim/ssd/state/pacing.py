@@ -20,8 +20,7 @@ WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
 #: A unit takes no longer by the host's share of its rate: that is slower than any phase lasts.
 _LONGEST = 1 << 40
 _SHARES = 1000  #: The host's share of its rate is counted in thousandths.
-#: A victim changes the mean of victims by 2^-6 of what it differs by; a mean below that is none.
-_WEIGHT = 6
+_WEIGHT = 6  #: A victim changes the mean of victims by 2^-6 of what it differs by; a mean below that is none.
 
 
 def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:

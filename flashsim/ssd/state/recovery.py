@@ -18,8 +18,7 @@ from flashsim.ssd.state.flash import Flash, Narrow
 from flashsim.ssd.state.pools import collector_of, drop_page, free_block
 from flashsim.ssd.state.write_buffer import clear_buffer
 
-#: Flash pages between one whose logical page is mapped and one whose place in the map is asked for.
-_AHEAD = 16
+_AHEAD = 16  #: Flash pages between one whose logical page is mapped and one whose place in the map is asked for.
 
 
 def recover(state: DriveState) -> None:
