@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
 Reals = npt.NDArray[np.float64]
 
@@ -27,8 +27,7 @@ class Station:
     def __post_init__(self) -> None:
         if not 0 <= self.demand < float("inf"):
             raise InvalidParameterError("demand", self.demand, "it is a number of seconds from 0 on")
-        if self.servers < 1:
-            raise InvalidParameterError("servers", self.servers, "it must be at least 1")
+        check_least(1, servers=self.servers)
 
     def weights(self, clients: int, scale: float) -> Reals:
         """Unnormalised probabilities of 0, 1, ... clients here, demands being multiples of `scale`."""

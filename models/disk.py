@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 from flashsim.core.units import MILLISECONDS_A_SECOND
 
 
@@ -22,9 +22,7 @@ class Disk:
     together_ms: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("seek_ms", "latency_ms", "together_ms"):
-            if not 0 <= (getattr(self, name) or 0) < math.inf:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
+        check_least(0, seek_ms=self.seek_ms, latency_ms=self.latency_ms, together_ms=self.together_ms or 0)
         for name in ("page_transfer_ms", "page_write_ms"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import check_least
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def traditional(buckets: int, room: float, tuples: float) -> FlushPattern:
     >>> traditional(4, 10, 1000)
     FlushPattern(calls=98, requests=98, tuples=980, last=4, fill=0.25)
     """
-    _check(buckets, 1, room)
+    check_least(1, buckets=buckets, room=room)
     calls = max(0, math.floor(tuples / room - buckets / 2))
     return FlushPattern(calls, calls, calls * room, min(buckets, tuples), 1 / buckets)
 
@@ -76,7 +76,7 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
     >>> pattern.calls, round(pattern.at_once), round(8 * pattern.length / 56, 1), round(pattern.fill, 2)
     (400, 361, 14.8, 0.65)
     """
-    _check(buckets, slots, room)
+    check_least(1, buckets=buckets, slots=slots, room=room)
     if slots == 1:
         return traditional(buckets, room, tuples)
     capacity = slots * room
@@ -98,12 +98,6 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
     rest = tuples - calls * buckets * mean
     last = buckets * min(1.0, rest) * (1 + min(1.0, rest / (buckets * capacity)) * (calls > 0))
     return FlushPattern(calls, calls * buckets * (written + wrapped), calls * buckets * mean, last, parts / slots)
-
-
-def _check(buckets: int, slots: int, room: float) -> None:
-    for name, value in (("buckets", buckets), ("slots", slots), ("room", room)):
-        if not 1 <= value < math.inf:
-            raise InvalidParameterError(name, value, "it must be at least 1")
 
 
 def _holds(arrivals: Floats, most: float, room: float) -> Floats:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 from models.write_amplification import MeanField, d_choices, fifo, utilisation_of
 
 Shares = npt.NDArray[np.float64]
@@ -51,8 +51,7 @@ def greedy_mean_field(alpha: float, pages_per_block: int) -> MeanField:
     2.403
     """
     rho, b = utilisation_of(alpha), pages_per_block
-    if b < 1:
-        raise InvalidParameterError("pages_per_block", b, "it must be at least 1")
+    check_least(1, pages_per_block=b)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, b + 1))])
     for j in range(math.ceil(b * rho) - 1, -1, -1):
         above = harmonic[b] - harmonic[j]

@@ -14,7 +14,7 @@ Where the first is the longest, command costs are *overlapped* with the transfer
 import math
 from dataclasses import dataclass
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import check_least
 from models.ssd_drive import COMMAND
 
 
@@ -35,12 +35,8 @@ class Direction:
     going_on_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("latency_ms", "byte_ms", "serial_ms", "held_ms", "call_ms", "going_on_ms"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
-        for name in ("depth", "command"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
+        check_least(0, **{name: value for name, value in vars(self).items() if name.endswith("_ms")})
+        check_least(1, depth=self.depth, command=self.command)
 
     def alone(self, size: float) -> float:
         """A command of so many bytes, which goes on from the last one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
 COMMAND = 128 * 1024  #: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 
@@ -103,9 +103,7 @@ class Rounds:
     page_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < math.inf:
-                raise InvalidParameterError(name, value, "it must be at least 0")
+        check_least(0, **vars(self))
 
     def __call__(self, pages: int) -> float:
         return -(self.ready_ms + pages * self.page_ms) % self.rotation_ms if pages and self.rotation_ms else 0.0
@@ -129,12 +127,8 @@ class Drive:
     amplification: Amplification = field(default_factory=PageMapped)  #: What writes cost inside the drive.
 
     def __post_init__(self) -> None:
-        for name in ("page_size", "command"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
-        for name in ("move_ms", "turn_ms", "behind_ms"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
+        check_least(1, page_size=self.page_size, command=self.command)
+        check_least(0, move_ms=self.move_ms, turn_ms=self.turn_ms, behind_ms=self.behind_ms)
 
     @property
     def command_pages(self) -> int:

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import lambertw
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
 
 def alpha_of_pages(usable: int, logical: int) -> float:
@@ -227,8 +227,7 @@ def d_choices(alpha: float, pages_per_block: int, d: float) -> MeanField:
     """
     rho = utilisation_of(alpha)
     b = _pages(pages_per_block)
-    if not 1 <= d < math.inf:
-        raise InvalidParameterError("d", d, "it must be at least 1")
+    check_least(1, d=d)
 
     def excess(full: float) -> float:
         return float(_tails(full, b, d)[1 : b + 1].sum() - b * rho)
@@ -270,8 +269,7 @@ def _share(name: str, share: float) -> float:
 
 
 def _pages(pages_per_block: int) -> int:
-    if pages_per_block < 1:
-        raise InvalidParameterError("pages_per_block", pages_per_block, "it must be at least 1")
+    check_least(1, pages_per_block=pages_per_block)
     return int(pages_per_block)
 
 

@@ -4,6 +4,7 @@ A message names the parameter, its value and the bound that it breaks.  The comm
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -65,6 +66,13 @@ class InvalidParameterError(FlashsimError, ValueError):
         self.parameter = parameter
         self.value = value
         self.bound = bound
+
+
+def check_least(least: int, **values: float) -> None:
+    """Refuse values below a bound, infinite ones, and those that are no numbers."""
+    for name, value in values.items():
+        if not least <= value < math.inf:
+            raise InvalidParameterError(name, value, f"it must be at least {least}")
 
 
 class UnknownNameError(FlashsimError, LookupError):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 from flashsim.core.host import (
     DONE_WITH,
     HOST_TABLES,
@@ -41,7 +41,7 @@ class HostQueue:
     """
 
     def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0), slots: Slots = NO_BOUND) -> None:
-        check_queues(depth, queues)
+        check_least(1, depth=depth, queues=queues)
         self.tables = empty_host(depth, queues, submission, _FIRST_ROWS, slots)
         self.scalars = self.tables.scalars
         self._see_scalars()
@@ -134,13 +134,6 @@ class HostQueue:
             old, self.tables = self.tables, with_rows(*self.tables[:2], *sizes)
             for table, longer in zip(old[2:], self.tables[2:], strict=True):
                 longer[: len(table)] = table
-
-
-def check_queues(depth: int, queues: int) -> None:
-    """Refuse queues that would never dispatch anything."""
-    for name, value in (("depth", depth), ("queues", queues)):
-        if value < 1:
-            raise InvalidParameterError(name, value, "it must be at least 1")
 
 
 def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import simpy
 
+from flashsim.core.errors import check_least
 from flashsim.core.host import NO_BOUND, Slots
-from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
+from flashsim.core.host_queue import check_arrivals, check_commands
 from flashsim.core.model import DeviceModel, check_until
 from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
 from flashsim.core.units import NEVER
@@ -81,7 +82,7 @@ class SpecifiedHost:
         submission: tuple[int, int] = (0, 0),
         slots: Slots = NO_BOUND,
     ) -> None:
-        check_queues(depth, queues)
+        check_least(1, depth=depth, queues=queues)
         self.depth = depth
         self.admit = admit
         self.submission, self.slots = submission, slots

@@ -13,7 +13,7 @@ from threading import Lock
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError, check_least
 from flashsim.core.replacement import Numbers
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Flush, Latch, Mode, Psync, Read, Release, Request, Write
@@ -48,8 +48,7 @@ class BufferManager:
     """
 
     def __init__(self, pool: BufferPool, *, depth: int = 1, shared: bool = False) -> None:
-        if depth < 1:
-            raise InvalidParameterError("depth", depth, "it must be at least 1")
+        check_least(1, depth=depth)
         self.pool, self._depth = pool, depth
         self._mode = Mode.BATCH if depth > 1 else Mode.SERIAL
         self._latch = Latch("buffer pool") if shared else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
 FUDGE = 1.2  #: do2009, section 3: memory that a hash table needs a page of tuples.
 
@@ -153,16 +153,13 @@ def check(allocation: Allocation, memory: int) -> None:
 @cache
 def exact(fudge: float) -> Fraction:
     """The fudge factor as the decimal it was written as, so that no page appears by rounding."""
-    if not 1 <= fudge < math.inf:
-        raise InvalidParameterError("fudge", fudge, "it must be at least 1")
+    check_least(1, fudge=fudge)
     return Fraction(fudge).limit_denominator(10**6)
 
 
 def checked_sizes(r_pages: int, s_pages: int, memory: int) -> tuple[int, int]:
     """The relations' pages, at least one each; a negative size is refused."""
-    for name, value in (("r_pages", r_pages), ("s_pages", s_pages), ("memory", memory)):
-        if value < 0:
-            raise InvalidParameterError(name, value, "it must be at least 0")
+    check_least(0, r_pages=r_pages, s_pages=s_pages, memory=memory)
     return max(1, r_pages), max(1, s_pages)
 
 
