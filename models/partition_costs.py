@@ -7,7 +7,7 @@ the drive rests, as with one strand; ParaHash has several, which wait for one an
 from dataclasses import dataclass
 from statistics import fmean
 
-from flashsim.core.errors import UnknownNameError, check_least
+from flashsim.core.errors import check_known, check_least
 from flashsim.core.units import MILLISECONDS_A_SECOND
 from models.flush_patterns import FlushPattern, n_hash, traditional
 from models.psync import ParallelDrive, Processor
@@ -58,8 +58,7 @@ class PartitionCost:
 
 
 def pattern(method: str, file: Input, division: Division) -> FlushPattern:
-    if method not in METHODS:
-        raise UnknownNameError("partition method", method, METHODS)
+    check_known("partition method", method, METHODS)
     size, tuples = division.output * file.page_size, file.tuples * file.share
     if method != "n-hash":
         return traditional(division.buckets, size / file.tuple_size, tuples)

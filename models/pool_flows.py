@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import check_known
 from flashsim.core.request import Integers
 
 Bits = npt.NDArray[np.bool_]
@@ -129,8 +129,7 @@ def flows(residence: Stays, design: str, frames: int, window: Window, dirty_limi
     of the SSD that may be newer than the disk (lambda), of LC; `extent`: pages of which TAC holds the temperature together; `group`: pages
     that the cleaner writes at once, at most (alpha).
     """
-    if design not in DESIGNS:
-        raise UnknownNameError("design with a formula", design, DESIGNS)
+    check_known("design with a formula", design, DESIGNS)
     references = window.end - window.begin
     came, went = window.has(residence.begins) & ~residence.created, window.has(residence.leaves)
     dirty_out = float((went & residence.dirty).sum()) / references

@@ -27,7 +27,7 @@ from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal, get_args
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import UnknownNameError, check_known
 from flashsim.core.units import MILLISECONDS_A_SECOND
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
 from models.allocation.divisions import grace_as_hybrid
@@ -224,8 +224,7 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
     """
     if algorithm not in _LOADS:
         raise UnknownNameError("algorithm", algorithm, JOINS)
-    if layout not in get_args(Layout):
-        raise UnknownNameError("layout", layout, get_args(Layout))
+    check_known("layout", layout, get_args(Layout))
     phases = counts(algorithm, sizes, allocation)
     return DetailedCost(algorithm, allocation, drive, tuple(_LOADS[algorithm](sizes, allocation, drive, layout, phases)))
 
@@ -245,8 +244,7 @@ class Problem:
     layout: Layout = "packed"  #: See `models.ssd_joins.Layout`.
 
     def __post_init__(self) -> None:
-        if self.algorithm not in JOINS:
-            raise UnknownNameError("algorithm", self.algorithm, JOINS)
+        check_known("algorithm", self.algorithm, JOINS)
         self.fallback()
 
     def fallback(self) -> Allocation:

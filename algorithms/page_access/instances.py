@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.page_access.graph import PageGraph
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.core.parameters import check_once
 from flashsim.core.rng import generator
 
@@ -94,15 +94,13 @@ def named(text: str, **values: Any) -> PageGraph:
     PageGraph(7 pages, 12 edges)
     """
     name, _, rest = text.partition(":")
-    if name not in FAMILIES:
-        raise UnknownNameError("graph", name, FAMILIES)
+    check_known("graph", name, FAMILIES)
     accepted = inspect.signature(FAMILIES[name]).parameters
     pairs = [part.partition("=")[::2] for part in rest.split(",") if part]
     check_once(name, (parameter for parameter, _ in pairs))
     arguments = {}
     for parameter, value in (dict(pairs) | values).items():
-        if parameter not in accepted:
-            raise UnknownNameError(f"parameter of {name}", parameter, accepted)
+        check_known(f"parameter of {name}", parameter, accepted)
         arguments[parameter] = _value(parameter, value, type(accepted[parameter].default))
     return FAMILIES[name](**arguments)
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from algorithms.expressions.floats import canonical, from_order_keys, order_keys
 from algorithms.programs.base import ROOM, Operator, one_batch
-from flashsim.core.errors import SchemaError, UnknownNameError
+from flashsim.core.errors import SchemaError, check_known
 from flashsim.core.units import MIB
 from flashsim.execution.requests import Work
 
@@ -124,8 +124,7 @@ def _grouped(table: pa.Table, keys: list[str], calls: dict[str, str]) -> pa.Tabl
 
 
 def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
-    if aggregate.function not in FUNCTIONS:
-        raise UnknownNameError("aggregate function", aggregate.function, FUNCTIONS)
+    check_known("aggregate function", aggregate.function, FUNCTIONS)
     kind = None if aggregate.column is None else schema.field(aggregate.column).type
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     if aggregate.function in ("sum", "avg") and (kind is None or not any(is_kind(kind) for is_kind in kinds)):

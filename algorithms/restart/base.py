@@ -9,7 +9,7 @@ and what happens without.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.core.members import Family, optional
 from flashsim.core.request import SECTOR
 from flashsim.storage.log.records import Record
@@ -95,5 +95,4 @@ def check_guards(design: RestartDesign, names: Sequence[str]) -> None:
     """
     known = [*COMMON_GUARDS, *design.guards]
     for name in names:
-        if name not in known:
-            raise UnknownNameError(f"guard of {design.name}", name, known)
+        check_known(f"guard of {design.name}", name, known)

@@ -6,7 +6,7 @@ A message names the parameter, its value and the bound that it breaks.  The comm
 import difflib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 _LONGEST, LONGEST_WORD = 200, 400  #: The longest value, and the longest word of any text, that a message shows whole.
@@ -85,6 +85,12 @@ class UnknownNameError(FlashsimError, LookupError):
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
         super().__init__(f"{kind}: '{name}' is unknown; {hint}")
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is not among those known."""
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
 
 
 class DamagedFileError(FlashsimError):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, check_known
 from flashsim.core.replacement import Parameter
 from flashsim.core.units import NEVER, SECONDS, format_duration, format_size, parse_count, parse_duration, parse_size
 
@@ -122,8 +122,7 @@ def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for name in values:
-        if name not in fields:
-            raise UnknownNameError("parameter", name, fields)
+        check_known("parameter", name, fields)
     checked = {}
     for name, field in fields.items():
         if name in values:
@@ -172,8 +171,7 @@ def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any
     check_once(name, (parameter for parameter, _ in pairs))
     values_by_name = dict(pairs) | dict(by_name)
     for parameter in values_by_name:
-        if parameter not in declared:
-            raise UnknownNameError(f"parameter of {name}", parameter, declared)
+        check_known(f"parameter of {name}", parameter, declared)
     values = {parameter: values_by_name.get(parameter, each.default) for parameter, each in declared.items()}
     for parameter, value in values.items():
         lowest, highest = declared[parameter].least, declared[parameter].most

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Commands, Requests
 from flashsim.core.units import NEVER, format_size
@@ -24,8 +24,7 @@ class HddParameters(DriveDescription):
     def __post_init__(self) -> None:
         _check_sizes(self)
         for name, choices in (("sparing", SPARING), ("head_order", HEAD_ORDERS), ("read_ahead_bound", BOUNDS)):
-            if getattr(self, name) not in choices:
-                raise UnknownNameError(name, getattr(self, name), choices)
+            check_known(name, getattr(self, name), choices)
         FAMILY.load(self.scheduler)
         _check_layout(self)
         _check_arm(self)

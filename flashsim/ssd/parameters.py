@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import permutations
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, RefusedError, check_known
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size
@@ -138,8 +138,7 @@ class SsdParameters:
             self._need(getattr(self, name) % SECTOR == 0, name, f"it must be a multiple of {SECTOR}")
         self._need(self.page_size % self.unit_size == 0, "mapping_unit", f"a flash page, {self.page_size}, must hold whole ones")
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise UnknownNameError(name, getattr(self, name), allowed)
+            check_known(name, getattr(self, name), allowed)
         self._need(self.unit_size % (self.code_word or self.unit_size) == 0, "code_word", "a mapping unit must hold whole ones")
         self._check_levels()
         self._check_combinations()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, RefusedError, check_known
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
@@ -68,8 +68,7 @@ class Precondition:
     seed: int = 0  #: Of all that is drawn.
 
     def __post_init__(self) -> None:
-        if self.fill not in FILLS:
-            raise UnknownNameError("precondition", self.fill, FILLS)
+        check_known("precondition", self.fill, FILLS)
         bounds = {
             "share": (0, 1),
             "longest": (int(self.occupancy is None), None),

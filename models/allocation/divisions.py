@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import UnknownNameError, check_known
 from flashsim.core.units import KIB
 from models.allocation.buffers import (
     FUDGE,
@@ -244,8 +244,7 @@ def hybrid_hash(
     """
     r, _ = checked_sizes(r_pages, s_pages, memory)
     y = checked_ratio("latency_ratio", latency_ratio, 0)
-    if second not in ("do2009", "haas"):
-        raise UnknownNameError("second phase", second, ("do2009", "haas"))
+    check_known("second phase", second, ("do2009", "haas"))
     root = ceil_sqrt(r * exact(fudge))
     if memory <= root:
         raise too_small(memory, f"hybrid-hash needs more than sqrt(F |R|) = {root}")

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError, check_known
 from flashsim.core.units import MILLISECONDS
 
 SECTOR = 512  #: Blocks of DiskSim are sectors of so many bytes.
@@ -98,8 +98,7 @@ class Block:
         """Refuse keys that nobody has read, but for harmless ones."""
         keys_in_use = self._read | set(harmless)
         for key, value in self.entries.items():
-            if key not in keys_in_use:
-                raise UnknownNameError(f"{value.at}: key of {self.kind}", key, keys_in_use)
+            check_known(f"{value.at}: key of {self.kind}", key, keys_in_use)
 
     def _value(self, key: str, kind: type[Kind], noun: str) -> Kind:
         if not self.has(key):
