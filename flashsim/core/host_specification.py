@@ -37,6 +37,12 @@ def delay(env: simpy.Environment, duration: int, priority: int) -> simpy.Event:
     return event
 
 
+def follow(event: simpy.Event, call: Callable[[], object]) -> None:
+    """Call a function when an event happens, after those that wait for it already."""
+    assert event.callbacks is not None
+    event.callbacks.append(lambda _: call())
+
+
 @dataclass(eq=False)
 class SubmissionQueue:
     """Requests that wait for their dispatch, first come, first served."""
@@ -133,8 +139,7 @@ class SpecifiedHost:
         """Submit a request `duration` ns from now: it arrives after its way to the device."""
         request.submitted = int(self.env.now) + duration
         event = delay(self.env, duration + self.submission[request.operation != READ], ARRIVALS + request.id)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._arrive(request))
+        follow(event, lambda: self._arrive(request))
 
     def _arrive(self, request: HostRequest) -> None:
         request.arrived = int(self.env.now)
@@ -174,9 +179,7 @@ class SpecifiedHost:
             del self.open[request.id]
             for dependent in request.dependents:
                 self._arrive_after(dependent, dependent.think)
-        event = delay(self.env, 0, DISPATCH)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._dispatch())
+        follow(delay(self.env, 0, DISPATCH), self._dispatch)
 
     def collect(self) -> Completions:
         """The requests that completed since the last call, in order of completion, dtype COMPLETION."""

@@ -10,7 +10,7 @@ from typing import Any
 import simpy
 
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.host_specification import delay
+from flashsim.core.host_specification import delay, follow
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import SECTOR, WRITE, make_requests
 from flashsim.core.units import NEVER
@@ -71,8 +71,7 @@ class SpecifiedDevices:
         if self._sent_count == len(self.requests):
             self._then(0, SENDING, self._send)
         event = self._events[len(self.requests)] = event or self.env.event()
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._less(device))
+        follow(event, lambda: self._less(device))
         self.requests.append((int(self.env.now), device, operation, offset, length))
         self.causes.append(self.env.cause)
         self.pending[device] += 1
@@ -82,9 +81,7 @@ class SpecifiedDevices:
         self.pending[device] -= 1
 
     def _then(self, duration: int, priority: int, call: Callable[[], None]) -> None:
-        event = delay(self.env, duration, priority)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: call())
+        follow(delay(self.env, duration, priority), call)
 
     def _send(self) -> None:
         for tag in range(self._sent_count, len(self.requests)):
@@ -197,8 +194,7 @@ class GroupCommit:
         self.note(log_writes=1)
         event = self.devices.ask(self.number, WRITE, self._end, length)
         self._end += length
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._wake([event for event, _ in group]))
+        follow(event, lambda: self._wake([event for event, _ in group]))
 
     def _wake(self, group: list[simpy.Event]) -> None:
         for event in group:

@@ -6,7 +6,7 @@ in the buffer before its bytes cross the link, and gives it back when it is on f
 
 from collections import deque
 
-from flashsim.core.host_specification import OPERATIONS, delay
+from flashsim.core.host_specification import OPERATIONS, delay, follow
 from flashsim.core.request import READ, WRITE
 from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation
 from flashsim.ssd.specification.shared import Steps, acknowledge, find_entry, sector_mask
@@ -161,8 +161,7 @@ class SpecifiedBuffer:
             self.drive.host.command_done(command.request, command.slots)
         if self.paced:
             event = delay(env, int(buffer.opens - env.now), OPERATIONS + self.paced[0].number)
-            assert event.callbacks is not None
-            event.callbacks.append(lambda _: self._acknowledge())
+            follow(event, self._acknowledge)
 
     def ready(self, operation: Operation) -> None:
         """A transfer goes over the link as soon as there is room, or a page that was dropped gives up its room."""

@@ -8,7 +8,7 @@ from typing import Any
 import simpy
 
 from flashsim.core.draws import mixed
-from flashsim.core.host_specification import OPERATIONS, delay
+from flashsim.core.host_specification import OPERATIONS, delay, follow
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.specification.parts import DriveOfParts, Operation
 from flashsim.ssd.specification.shared import Steps, block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
@@ -53,8 +53,7 @@ class Die:
         if not self._woken:
             self._woken = True
             soon = self.env.event()
-            assert soon.callbacks is not None
-            soon.callbacks.append(lambda _: self._decide())
+            follow(soon, self._decide)
             soon.succeed()
 
     def _decide(self) -> None:
