@@ -37,7 +37,7 @@ def delay(env: simpy.Environment, duration: int, priority: int) -> simpy.Event:
     return event
 
 
-def follow(event: simpy.Event, call: Callable[[], object]) -> None:
+def follow(event: simpy.Event, call: Callable[[], None]) -> None:
     """Call a function when an event happens, after those that wait for it already."""
     assert event.callbacks is not None
     event.callbacks.append(lambda _: call())
