@@ -32,14 +32,11 @@ from flashsim.storage.rows import Tuples, keyed
 
 #: Most result rows that are emitted at once, and most tuples that go from one kernel to the next.
 BATCH = 1 << 16
-#: Results of `place` besides the number of a full buffer.
-DONE, GROW = -1, -2
+DONE, GROW = -1, -2  #: Results of `place` besides the number of a full buffer.
 #: Tuples from which on so many buffers become full that one request for them is less work.
 _SERIES = 256
-#: Columns of an output buffer's state.
-TUPLES, PAGES, LEFT = range(3)
-#: Function that handles the tuples of a block.
-Handler = Callable[[Tuples], Algorithm]
+TUPLES, PAGES, LEFT = range(3)  #: Columns of an output buffer's state.
+Handler = Callable[[Tuples], Algorithm]  #: Function that handles the tuples of a block.
 
 
 def cell_size(layout: Layout) -> int:
@@ -66,8 +63,6 @@ def gathered(parts: Sequence[Tuples]) -> Tuples:
 def extents(first: int, pages: int, page_io: bool) -> tuple[Integers, Integers]:
     """Starts and counts of the extents that cover some pages: all of them in one, or each by itself.
 
-    Examples
-    --------
     >>> extents(4, 3, page_io=False)
     (array([4]), array([3]))
     >>> extents(4, 3, page_io=True)
@@ -81,8 +76,6 @@ def extents(first: int, pages: int, page_io: bool) -> tuple[Integers, Integers]:
 def spans(pages: int, block: int) -> Iterator[tuple[int, int]]:
     """First page and number of pages of each I/O block of a file; the last may be shorter.
 
-    Examples
-    --------
     >>> list(spans(5, 2))
     [(0, 2), (2, 2), (4, 1)]
     """
@@ -119,8 +112,6 @@ def cross(r_rows: Integers, s_rows: Integers) -> Algorithm:
 def temporary_files(folder: str, kind: str, count: int, layout: Layout, expected_pages: int) -> list[File]:
     """Numbered temporary files, not yet written.
 
-    Examples
-    --------
     >>> [file.name for file in temporary_files("grace-hash/orders", "bucket", 11, None, 9)][9:]
     ['grace-hash/orders/bucket-09', 'grace-hash/orders/bucket-10']
     """
@@ -139,14 +130,8 @@ class Output:
 
     A page takes tuples until the next one does not fit; a buffer is written when the next tuple would need a page more than it has.
 
-    Parameters
-    ----------
-    files
-        Where each buffer goes.
-    pages
-        How long each buffer is.
-    in_series
-        Writes of the buffers that become full by one `append` are one `Series`.
+    `files`: where each buffer goes; `pages`: how long each buffer is; `in_series`: writes of the buffers that become full by one `append`
+    are one `Series`.
     """
 
     def __init__(self, files: Sequence[File], pages: int, *, page_io: bool, in_series: bool = False) -> None:
@@ -231,7 +216,6 @@ class Output:
 
 
 def write_out(file: File, tuples: Tuples, buffer_pages: int, *, page_io: bool) -> Algorithm:
-    """Append tuples to a temporary file."""
     output = Output([file], buffer_pages, page_io=page_io)
     yield from output.append(tuples)
     yield from output.finish()
@@ -337,8 +321,6 @@ def together(algorithms: Sequence[Algorithm]) -> Algorithm:
 def regions(first: int, end: int, strands: int) -> list[tuple[int, int]]:
     """First page and end of the contiguous regions of some pages, one a strand, as equal as whole pages allow; none is empty.
 
-    Examples
-    --------
     >>> regions(0, 10, 3), regions(4, 6, 8)
     ([(0, 3), (3, 6), (6, 10)], [(4, 5), (5, 6)])
     """

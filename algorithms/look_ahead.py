@@ -14,20 +14,16 @@ from flashsim.execution.requests import Answer, Blocks, Preview, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Most pages per `Preview`.
-AHEAD = 1024
+AHEAD = 1024  #: Most pages per `Preview`.
 
 
 @dataclass(frozen=True)
 class Ahead:
     """Blocks that are not read yet."""
 
-    #: The reads; behind each the work of reading its tuples.
-    blocks: Blocks
-    #: The tuples of all blocks whose key is not NULL.
-    tuples: Tuples
-    #: Where the tuples of each block end, shape (blocks,).
-    ends: Integers
+    blocks: Blocks  #: The reads; behind each the work of reading its tuples.
+    tuples: Tuples  #: The tuples of all blocks whose key is not NULL.
+    ends: Integers  #: Where the tuples of each block end, shape (blocks,).
 
     def part(self, count: int) -> Self:
         """The first `count` blocks."""

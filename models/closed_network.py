@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
 Reals = npt.NDArray[np.float64]
 
@@ -21,16 +21,13 @@ Reals = npt.NDArray[np.float64]
 class Station:
     """Servers behind one queue."""
 
-    #: Seconds of service that each round of a client asks of it: visits times the mean time of service.
-    demand: float
-    #: How many are served at once.
-    servers: int = 1
+    demand: float  #: Seconds of service that each round of a client asks of it: visits times the mean time of service.
+    servers: int = 1  #: How many are served at once.
 
     def __post_init__(self) -> None:
         if not 0 <= self.demand < float("inf"):
             raise InvalidParameterError("demand", self.demand, "it is a number of seconds from 0 on")
-        if self.servers < 1:
-            raise InvalidParameterError("servers", self.servers, "it must be at least 1")
+        check_least(1, servers=self.servers)
 
     def weights(self, clients: int, scale: float) -> Reals:
         """Unnormalised probabilities of 0, 1, ... clients here, demands being multiples of `scale`."""
@@ -41,30 +38,17 @@ class Station:
 class Equilibrium:
     """Steady state of a network."""
 
-    #: Rounds of all clients a second.
-    throughput: float
-    #: Seconds of a round without thinking.
-    response: float
-    #: Mean clients at each station, those in service included.
-    queues: tuple[float, ...]
-    #: Mean share of each station's servers that is busy.
-    utilisations: tuple[float, ...]
+    throughput: float  #: Rounds of all clients a second.
+    response: float  #: Seconds of a round without thinking.
+    queues: tuple[float, ...]  #: Mean clients at each station, those in service included.
+    utilisations: tuple[float, ...]  #: Mean share of each station's servers that is busy.
 
 
 def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -> Equilibrium:
     """Throughput and queues of a closed network.
 
-    Parameters
-    ----------
-    stations
-        In any order.
-    clients
-        How many go round.
-    think
-        Seconds that a client thinks in each round.
+    `stations`: in any order; `clients`: how many go round; `think`: seconds that a client thinks in each round.
 
-    Examples
-    --------
     >>> both = equilibrium([Station(0.010, servers=2), Station(0.002)], clients=4)
     >>> round(both.throughput, 1), [round(each, 2) for each in both.utilisations]
     (194.5, [0.97, 0.39])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 from flashsim.core.units import MILLISECONDS_A_SECOND
 
 
@@ -13,21 +13,16 @@ from flashsim.core.units import MILLISECONDS_A_SECOND
 class Disk:
     """A device as the model sees it, in milliseconds."""
 
-    #: Ts, the mean seek: nominal, or as measured for the layout at hand.
-    seek_ms: float
+    seek_ms: float  #: Ts, the mean seek: nominal, or as measured for the layout at hand.
     #: Tl, what every request waits: the mean rotational latency of a disk, the command overhead of an SSD.
     latency_ms: float
-    #: Tx, the transfer of one page.
-    page_transfer_ms: float
-    #: The transfer of one page when writing, where that differs.
-    page_write_ms: float | None = None
+    page_transfer_ms: float  #: Tx, the transfer of one page.
+    page_write_ms: float | None = None  #: The transfer of one page when writing, where that differs.
     #: What a request takes, besides its transfer, that is handed over together with one that waits the latency; as much as that if None.
     together_ms: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("seek_ms", "latency_ms", "together_ms"):
-            if not 0 <= (getattr(self, name) or 0) < math.inf:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
+        check_least(0, seek_ms=self.seek_ms, latency_ms=self.latency_ms, together_ms=self.together_ms or 0)
         for name in ("page_transfer_ms", "page_write_ms"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -37,8 +32,6 @@ class Disk:
     def from_rates(cls, seek_ms: float, latency_ms: float, page_size: int, read_rate: float, write_rate: float | None = None) -> Disk:
         """A device given by its rates in bytes a second.
 
-        Examples
-        --------
         >>> round(Disk.from_rates(12, 5.56, 8192, 34 * 2**20).latency_ratio, 3)
         24.197
         """

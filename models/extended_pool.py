@@ -36,10 +36,8 @@ class Clients(NamedTuple):
 class Prediction(NamedTuple):
     """Predicted steady state of a system."""
 
-    #: Transactions a second.
-    throughput: float
-    #: Share of the SSD's requests that pass it by, if they may.
-    bypassed: float
+    throughput: float  #: Transactions a second.
+    bypassed: float  #: Share of the SSD's requests that pass it by, if they may.
     #: Share of the servers' time.
     disk_busy: float
     ssd_busy: float
@@ -88,16 +86,8 @@ def _network(loads: _Loads, disk: Service, ssd: Service, clients: Clients) -> Eq
 def predict(flows: Flows, disk: Service, ssd: Service, clients: Clients, throttle: int = 0) -> Prediction:
     """Throughput.
 
-    Parameters
-    ----------
-    flows
-        For each reference.
-    disk, ssd
-        Their service.
-    clients
-        How many go round, and what a round is.
-    throttle
-        Requests at the SSD at which others pass it by, 0 for no limit.
+    `flows`: for each reference; `disk` and `ssd`: their service; `clients`: how many go round, and what a round is; `throttle`: requests at
+    the SSD at which others pass it by, 0 for no limit.
     """
 
     def solved(bypass: float) -> tuple[_Loads, Equilibrium]:

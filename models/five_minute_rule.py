@@ -11,24 +11,9 @@ from flashsim.core.units import MIB
 def break_even(page_size: int, accesses: float, device_price: float, memory_price: float) -> float:
     """Seconds between two references at which keeping a page costs as much as fetching it each time.
 
-    Parameters
-    ----------
-    page_size
-        Bytes.
-    accesses
-        Random accesses a second that a device serves.
-    device_price
-        Of one device.
-    memory_price
-        Of 2**20 bytes of the faster memory, in the same currency.
+    `page_size`: bytes; `accesses`: random accesses a second that a device serves; `device_price`: of one device; `memory_price`: of 2**20
+    bytes of the faster memory, in the same currency. Raises InvalidParameterError: a value that is not above 0.
 
-    Raises
-    ------
-    InvalidParameterError
-        A value that is not above 0.
-
-    Examples
-    --------
     The year 1997: pages of 8 KiB, disks of 64 accesses a second and 2000 dollars, memory of 15 dollars a megabyte.
 
     >>> round(break_even(8192, 64, 2000, 15))

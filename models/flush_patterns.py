@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import check_least
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,12 +27,9 @@ class FlushPattern:
     #: While tuples come; all requests together.
     calls: int
     requests: float
-    #: That these move.
-    tuples: float
-    #: Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
-    last: float
-    #: Share of the output buffers that a call empties.
-    fill: float
+    tuples: float  #: That these move.
+    last: float  #: Requests at the end, for what is left, in one call of N-Hash; of the traditional method each is a call.
+    fill: float  #: Share of the output buffers that a call empties.
 
     @property
     def at_once(self) -> float:
@@ -46,12 +43,10 @@ class FlushPattern:
 def traditional(buckets: int, room: float, tuples: float) -> FlushPattern:
     """Output buffers with room for so many tuples: each is a call and a request, and a last one of each bucket is written half full.
 
-    Examples
-    --------
     >>> traditional(4, 10, 1000)
     FlushPattern(calls=98, requests=98, tuples=980, last=4, fill=0.25)
     """
-    _check(buckets, 1, room)
+    check_least(1, buckets=buckets, room=room)
     calls = max(0, math.floor(tuples / room - buckets / 2))
     return FlushPattern(calls, calls, calls * room, min(buckets, tuples), 1 / buckets)
 
@@ -73,20 +68,15 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
 
     `buckets` is B, `slots` n, `room` the tuples that a sub-buffer holds, c, and `tuples` those that are put to the buffers.
 
-    Raises
-    ------
-    InvalidParameterError
-        Less than one of the three.
+    Raises InvalidParameterError: less than one of the three.
 
-    Examples
-    --------
     Shin et al., table 1, 10 MB: 259 buckets, 32 KiB in sub-buffers of 8 KiB with 56 tuples, 15 million tuples.
 
     >>> pattern = n_hash(259, 4, 56, 15_000_000)
     >>> pattern.calls, round(pattern.at_once), round(8 * pattern.length / 56, 1), round(pattern.fill, 2)
     (400, 361, 14.8, 0.65)
     """
-    _check(buckets, slots, room)
+    check_least(1, buckets=buckets, slots=slots, room=room)
     if slots == 1:
         return traditional(buckets, room, tuples)
     capacity = slots * room
@@ -108,12 +98,6 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
     rest = tuples - calls * buckets * mean
     last = buckets * min(1.0, rest) * (1 + min(1.0, rest / (buckets * capacity)) * (calls > 0))
     return FlushPattern(calls, calls * buckets * (written + wrapped), calls * buckets * mean, last, parts / slots)
-
-
-def _check(buckets: int, slots: int, room: float) -> None:
-    for name, value in (("buckets", buckets), ("slots", slots), ("room", room)):
-        if not 1 <= value < math.inf:
-            raise InvalidParameterError(name, value, "it must be at least 1")
 
 
 def _holds(arrivals: Floats, most: float, room: float) -> Floats:

@@ -61,23 +61,15 @@ def _page_sized(phase: PhaseCounts) -> PhaseCounts:
     return replace(phase, reads=replace(phase.reads, requests=phase.reads.pages + phase.reads.further), writes=writes)
 
 
-#: A formula by its name: a search counts tens of thousands of divisions.
-_member = cache(FORMULAS.load)
+_member = cache(FORMULAS.load)  #: A formula by its name: a search counts tens of thousands of divisions.
 
 
 def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool = False) -> tuple[PhaseCounts, ...]:
     """Seeks, requests and pages of each phase of a join.
 
-    Parameters
-    ----------
-    algorithm
-        A formula of `models.join_costs` by its name, which is the join's, or as the path of a Python file.
-    sizes
-        Relations, temporaries and memory.
-    allocation
-        The join's buffers.
-    page_io
-        Each buffer is moved by requests of one page, one after the other: as many requests as pages, and the seeks of blocked I/O.
+    `algorithm`: a formula of `models.join_costs` by its name, which is the join's, or as the path of a Python file; `sizes`: relations,
+    temporaries and memory; `allocation`: the join's buffers; `page_io`: each buffer is moved by requests of one page, one after the other:
+    as many requests as pages, and the seeks of blocked I/O.
     """
     formula = FORMULAS.load(algorithm) if algorithm.endswith(".py") else _member(algorithm)
     if not isinstance(allocation, formula.ALLOCATION):
@@ -102,28 +94,12 @@ def cost(
 ) -> JoinCost:
     """The cost of a join.
 
-    Parameters
-    ----------
-    algorithm, page_io
-        As for `counts`.
-    r_pages, s_pages, memory
-        |R|, |S| and M, in pages.
-    disk
-        The device.
-    allocation
-        The join's buffers; by default the closed form for this device (`models.join_costs.base.allocate`).
-    fudge
-        F.
-    r_temporary, s_temporary
-        Pages of temporaries that would hold all of R, of S, where they are filled otherwise than the base relations.
+    `algorithm` and `page_io`: as for `counts`. `r_pages`, `s_pages` and `memory`: |R|, |S| and M, in pages. `allocation`: by default the
+    closed form for this device (`models.join_costs.base.allocate`). `fudge`: F. `r_temporary` and `s_temporary`: pages of temporaries that
+    would hold all of R, of S, where they are filled otherwise than the base relations.
 
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        As for `counts`, or too little memory for the algorithm.
+    Raises UnknownNameError or InvalidParameterError: as for `counts`, or too little memory for the algorithm.
 
-    Examples
-    --------
     >>> disk = Disk.from_rates(seek_ms=12, latency_ms=5.56, page_size=8192, read_rate=34 * 2**20)
     >>> join = cost("grace-hash", 93_440, 655_360, 12_800, disk)
     >>> join.seeks, join.requests, join.pages, round(join.seconds, 2)

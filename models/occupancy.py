@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 from models.write_amplification import MeanField, d_choices, fifo, utilisation_of
 
 Shares = npt.NDArray[np.float64]
@@ -21,29 +21,12 @@ AGES = 64
 def occupancy(gc: str, alpha: float, pages_per_block: int, choices: int = 2) -> Shares:
     """The share of closed blocks with 0, 1, ... valid pages, under the garbage collection policy `gc`.
 
-    Parameters
-    ----------
-    gc
-        ``greedy``, ``random``, ``d-choices`` or ``fifo``.  For any other, such as ``cost-benefit``, greedy's: a place to start from, with
-        the right mean.
-    alpha
-        Usable over logical pages.
-    choices
-        Blocks that d-choices draws.
+    `gc`: ``greedy``, ``random``, ``d-choices`` or ``fifo``.  For any other, such as ``cost-benefit``, greedy's: a place to start from, with
+    the right mean. `alpha`: usable over logical pages. `choices`: blocks that d-choices draws.
 
-    Returns
-    -------
-    ndarray
-        Shape (pages_per_block + 1,); for ``fifo`` (AGES, pages_per_block + 1), from the blocks closed longest ago to the newest.  Each row
-        adds up to 1.
+    Returns shape (pages_per_block + 1,); for ``fifo`` (AGES, pages_per_block + 1), from the blocks closed longest ago to the newest.  Each
+    row adds up to 1.  Raises InvalidParameterError: alpha is not above 1, or a block has no page.
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a block has no page.
-
-    Examples
-    --------
     >>> round(float(occupancy("greedy", 1.25, 64) @ range(65)), 6)
     51.2
     """
@@ -64,14 +47,11 @@ def greedy_mean_field(alpha: float, pages_per_block: int) -> MeanField:
 
         g = (b - j - j (H_b - H_j)) / (b rho - j),  m_j = 1 - (H_b - H_j) / g,  A = 1 / (g rho).
 
-    Examples
-    --------
     >>> round(float(greedy_mean_field(1.28, 64).write_amplification), 3)
     2.403
     """
     rho, b = utilisation_of(alpha), pages_per_block
-    if b < 1:
-        raise InvalidParameterError("pages_per_block", b, "it must be at least 1")
+    check_least(1, pages_per_block=b)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, b + 1))])
     for j in range(math.ceil(b * rho) - 1, -1, -1):
         above = harmonic[b] - harmonic[j]
@@ -93,10 +73,7 @@ def fifo_by_age(alpha: float, pages_per_block: int, ages: int = AGES) -> Shares:
     A is that of `models.write_amplification.fifo` (Desnoyers, SYSTOR 2012, equation 4), so that the mean over x is rho.  The pages of a
     block are independent, so each age has a binomial distribution.
 
-    Returns
-    -------
-    ndarray
-        Shape (ages, pages_per_block + 1): blocks from the oldest to the newest, each row the mean over its ages.
+    Returns shape (ages, pages_per_block + 1): blocks from the oldest to the newest, each row the mean over its ages.
     """
     from scipy.stats import binom  # it takes a second to load, for which every command would wait
 

@@ -10,11 +10,9 @@ from functools import partial
 
 from scipy.optimize import minimize_scalar
 
-from flashsim.core.errors import InvalidParameterError
 from models.allocation import buffers
-from models.allocation.bounds import ceil_sqrt
-from models.allocation.grace_hash import grace_as_hybrid, grace_buckets, grace_hash
-from models.allocation.hybrid_hash import SecondPhase, hybrid_division
+from models.allocation.buffers import ceil_sqrt
+from models.allocation.divisions import SecondPhase, grace_as_hybrid, grace_buckets, grace_hash, hybrid_division
 from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.join_costs.base import allocate
@@ -40,54 +38,6 @@ def sort_merge_cost(
     """
     pages = r_pages + s_pages
     return 2 * pages / buffer + access_ratio * fudge * pages * pages / (2 * memory * (memory - 2 * buffer))
-
-
-def simple_hash_cost(
-    buffer: float, r_pages: float, s_pages: float, memory: float, latency_ratio: float, fudge: float = buffers.FUDGE
-) -> float:
-    """Continuous cost of simple hash with many iterations, without its seeks, in page transfers (TR 1148 section 5).
-
-    NI = |R| F / (M - 2 I) iterations read and write half of both relations on average: NI (|R| + |S|) (1 + y / I).
-    """
-    return (r_pages + s_pages) * r_pages * fudge / (memory - 2 * buffer) * (1 + latency_ratio / buffer)
-
-
-def hybrid_cost(
-    buffer: float,
-    r_pages: float,
-    s_pages: float,
-    memory: float,
-    latency_ratio: float,
-    access_ratio: float = 1.0,
-    fudge: float = buffers.FUDGE,
-) -> float:
-    """Continuous cost of hybrid hash with I = O = I2, in page transfers (TR 1148 section 7).
-
-    With `access_ratio` 1 seeks are left out, as in TR's quadratic; otherwise every write of a buffer also seeks.
-    """
-    table = r_pages * fudge
-    buckets = max(0.0, (table - memory + buffer) / (memory - 2 * buffer))
-    spilled = 1 - min(1.0, (memory - buffer - buckets * buffer) / table)
-    pages = r_pages + s_pages
-    requests = (pages + spilled * s_pages + access_ratio * spilled * pages) / buffer
-    return pages * (1 + 2 * spilled) + latency_ratio * requests
-
-
-def hybrid_quadratic(r_pages: float, memory: float, latency_ratio: float, fudge: float = buffers.FUDGE) -> float:
-    """Input buffer of hybrid hash by TR's quadratic, of which 1.1 sqrt(M) is the printed simplification (TR 1148 section 7).
-
-    For a large R and M much above y it tends to (sqrt(5) / 2) sqrt(M y): the printed form holds only where y is near 1.
-    """
-    table, y = r_pages * fudge, latency_ratio
-    if memory >= table:
-        raise InvalidParameterError("memory", memory, f"the quadratic holds below F |R| = {table:g}")
-    share = memory / table
-    under = 7.5 - 4.5 * share + 5 * memory / y - 3 * memory * share / y
-    below = 6 / table + 2 / y - 7 / memory
-    above = math.sqrt(under) - (5 - 3 * share)
-    if below <= 0 or above <= 0:
-        raise InvalidParameterError("memory", memory, f"the quadratic needs much more than y = {y:g}")
-    return above / below
 
 
 def continuous(function: Callable[[float], float], memory: float) -> float:
@@ -180,12 +130,9 @@ def discrete(
     Grace hash: up to twice the closed form's buckets, and every output buffer.
     Hybrid and simple hash take time in proportion to memory: about a second for 10^5 pages.
 
-    `second` is hybrid hash's second phase: see `models.allocation.hybrid_hash`.
+    `second` is hybrid hash's second phase: see `models.allocation.divisions`.
 
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        As for `models.join_costs.base.allocate`.
+    Raises UnknownNameError or InvalidParameterError: as for `models.join_costs.base.allocate`.
     """
     r, s = max(1, r_pages), max(1, s_pages)
     # Refuses what is out of bounds, with the bound.

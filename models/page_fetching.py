@@ -18,17 +18,8 @@ from flashsim.core.errors import InvalidParameterError
 def least_fetches(pages: int, edges: int, frames: int, largest_degree: int) -> int:
     """A lower bound of the fetches: every page once, and the i-th fetch lets at most min(i - 1, b - 1, D) pairs meet.
 
-    Parameters
-    ----------
-    pages
-        That have an edge.
-    frames
-        b, at least 2.
-    largest_degree
-        D, of any page.
+    `pages`: that have an edge; `frames`: b, at least 2; `largest_degree`: D, of any page.
 
-    Examples
-    --------
     >>> least_fetches(5, 5, 2, 3), least_fetches(6, 9, 3, 3)
     (6, 6)
     """
@@ -51,26 +42,10 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
     has a probability below Bregman's bound of a permanent.  If that, times the number of choices, is below `doubt`, there is a plan of F
     fetches with at most that probability.  t is the one that excludes most.
 
-    Parameters
-    ----------
-    results
-        Of each page of R, shape (pages,): at most one a row.
-    others
-        Pages of S.
-    tuples
-        On each page of S.
-    frames
-        b, at least 2.
-    doubt
-        The probability that the bound fails, over orders of S.
+    `results`: of each page of R, shape (pages,): at most one a row; `others`: pages of S; `tuples`: on each page of S; `frames`: b, at
+    least 2; `doubt`: the probability that the bound fails, over orders of S. Raises InvalidParameterError: fewer than 2 frames, more
+    results than rows of S, or a doubt that is no probability.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames, more results than rows of S, or a doubt that is no probability.
-
-    Examples
-    --------
     >>> least_fetches_of_independent_orders([12] * 8192, 8192, 25, 510)
     29156
     """
@@ -120,32 +95,11 @@ def _choices(all_of: int, some: int) -> float:
     return float(gammaln(all_of + 1) - gammaln(some + 1) - gammaln(all_of - some + 1))
 
 
-def two_frames(edges: int, components: int) -> tuple[int, float]:
-    """Least and most fetches of the best plan with 2 frames: e + c and 1.25 e + c, of e edges in c components.
-
-    The least is reached just if the line graph of each component has a Hamiltonian path (Merrett, Kambayashi and Yasuura, VLDB 1981; Cai,
-    Chakaravarthy, Kaushik and Naughton, PODS 2001).
-
-    Examples
-    --------
-    >>> two_frames(9, 1)
-    (10, 12.25)
-    """
-    return edges + components, 1.25 * edges + components
-
-
-def frames_of_complete(pages: int, others: int) -> int:
-    """The least frames with which no page of a complete bipartite graph is fetched twice: the smaller side, and one."""
-    return min(pages, others) + 1
-
-
 def yao(tuples: int, per_page: float, chosen: int) -> float:
     """The expected number of pages that `chosen` different random tuples lie on (Yao, CACM 20(4), 1977).
 
     `tuples` are the file's, `per_page` of them on each page, in the mean.
 
-    Examples
-    --------
     >>> yao(100, 10, 100), round(yao(100, 10, 1), 6)
     (10.0, 1.0)
     """
@@ -161,8 +115,6 @@ def yao(tuples: int, per_page: float, chosen: int) -> float:
 def cardenas(pages: float, chosen: float) -> float:
     """Expected pages of tuples drawn independently, which may be the same (Cardenas, CACM 18(5), 1975).
 
-    Examples
-    --------
     >>> round(cardenas(10, 1), 6)
     1.0
     """
@@ -201,8 +153,6 @@ def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: 
 
     `files` are what is asked for of each (`Accesses`); `passing` is pages of others that are asked for once meanwhile, as by a scan.
 
-    Examples
-    --------
     >>> round(least_recently_used([(100, 10**4, 10**6)] * 2, 200)), round(least_recently_used([(100, 10, 1000)] * 2, 100))
     (200, 1100)
     """

@@ -22,29 +22,24 @@ from dataclasses import dataclass
 from itertools import product
 
 from models.allocation.buffers import FUDGE, GraceAllocation, exact
-from models.allocation.grace_hash import grace_hash
+from models.allocation.divisions import grace_hash
 from models.join_costs._partitions import published_part
 from models.partition_costs import Division, Input, cost, pattern
 from models.psync import ParallelDrive, Processor
 
-#: Pages of a table that chance may add to a bucket, as a share of memory, as in `models.ssd_problem`.
-SPREAD = 0.02
-#: The closed form is right to about so much: what it tells to gain less is left alone.
-WORTH = 0.02
+SPREAD = 0.02  #: Pages of a table that chance may add to a bucket, as a share of memory, as in `models.ssd_joins`.
+WORTH = 0.02  #: The closed form is right to about so much: what it tells to gain less is left alone.
 #: Share by which a length that many sub-buffers divide must be quicker than the closed form's.
 CLOSE = 0.01
-#: Such lengths, in powers of two.
-_LADDER = (1, 9 / 8, 3 / 2)
-#: Rounds of prices from buffers, and buffers from prices.
-_ROUNDS = 6
+_LADDER = (1, 9 / 8, 3 / 2)  #: Such lengths, in powers of two.
+_ROUNDS = 6  #: Rounds of prices from buffers, and buffers from prices.
 
 
 @dataclass(frozen=True)
 class PartitionProblem:
     """A Grace hash join whose partition phase is to be short."""
 
-    #: What is partitioned: R first.
-    files: tuple[Input, ...]
+    files: tuple[Input, ...]  #: What is partitioned: R first.
     #: Pages.
     memory: int
     drive: ParallelDrive
@@ -80,10 +75,7 @@ class PartitionProblem:
 def published(problem: PartitionProblem) -> Division:
     """shin2016, equations 1 to 3, with sub-buffers of 8 KiB or, where a buffer is one page, of half a page.
 
-    Raises
-    ------
-    InvalidParameterError
-        Memory not above sqrt(F |R|).
+    Raises InvalidParameterError: memory not above sqrt(F |R|).
     """
     paper = grace_hash(problem.files[0].pages, problem.files[-1].pages, problem.memory, problem.fudge)
     sub_buffer = round(published_part(paper.output, problem.page_size) * problem.page_size)
@@ -93,10 +85,7 @@ def published(problem: PartitionProblem) -> Division:
 def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
     """The rule's best division in whole pages, or the published one where the closed form knows of no gain that is worth it.
 
-    Raises
-    ------
-    InvalidParameterError
-        As `published`.
+    Raises InvalidParameterError: as `published`.
     """
     paper = published(problem)
     best_rule, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_ruled(problem), _of_round_lengths(problem)))

@@ -7,7 +7,7 @@ the drive rests, as with one strand; ParaHash has several, which wait for one an
 from dataclasses import dataclass
 from statistics import fmean
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import check_known, check_least
 from flashsim.core.units import MILLISECONDS_A_SECOND
 from models.flush_patterns import FlushPattern, n_hash, traditional
 from models.psync import ParallelDrive, Processor
@@ -39,9 +39,7 @@ class Division:
     sub_buffer: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("buckets", "output", "input"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
+        check_least(1, buckets=self.buckets, output=self.output, input=self.input)
 
     @property
     def pages(self) -> int:
@@ -60,9 +58,7 @@ class PartitionCost:
 
 
 def pattern(method: str, file: Input, division: Division) -> FlushPattern:
-    """Calls and requests of a method."""
-    if method not in METHODS:
-        raise UnknownNameError("partition method", method, METHODS)
+    check_known("partition method", method, METHODS)
     size, tuples = division.output * file.page_size, file.tuples * file.share
     if method != "n-hash":
         return traditional(division.buckets, size / file.tuple_size, tuples)
@@ -78,14 +74,9 @@ def cost(
 
     Of ``para-hash``, k strands keep k requests outstanding; their buffers are the division's, each strand its share of them.
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError
-        No such method; a strand or a core less than one.
+    Raises InvalidParameterError or UnknownNameError: no such method; a strand or a core less than one.
     """
-    for name, value in (("strands", strands), ("cores", cores)):
-        if value < 1:
-            raise InvalidParameterError(name, value, "it must be at least 1")
+    check_least(1, strands=strands, cores=cores)
     flushes, processor = pattern(method, file, division), processor or Processor()
     size, block = flushes.length * file.tuple_size, division.input * file.page_size
     calls, requests = flushes.calls + (1 if method == "n-hash" else flushes.last), flushes.requests + flushes.last

@@ -16,14 +16,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import check_known
 from flashsim.core.request import Integers
 
 Bits = npt.NDArray[np.bool_]
 Reals = npt.NDArray[np.float64]
 
-#: Designs that there are flows of.
-DESIGNS = ("none", "cw", "dw", "lc", "tac")
+DESIGNS = ("none", "cw", "dw", "lc", "tac")  #: Designs that there are flows of.
 #: Is added to keys of pages that were referenced twice; the key of a page that never was.
 _TWICE, _NEVER = 1 << 40, -(1 << 60)
 
@@ -37,7 +36,6 @@ class ReferenceStream(NamedTuple):
     creates: Bits
 
     def until(self, count: int) -> ReferenceStream:
-        """The first of them."""
         return ReferenceStream(self.pages[:count], self.writes[:count], self.creates[:count])
 
 
@@ -101,16 +99,7 @@ def _at(cut: int, pages: Integers, times: Integers) -> Integers:
 def stays(references: ReferenceStream, frames: int, window: Window, uses: int = 2) -> Stays:
     """Stays in a memory pool.
 
-    Parameters
-    ----------
-    references
-        From a cold start on.
-    frames
-        Of memory.
-    window
-        Of it, only the instant is used.
-    uses
-        1 for LRU, 2 for LRU-2.
+    `references`: from a cold start on; `frames`: of memory; `window`: of it, only the instant is used; `uses`: 1 for LRU, 2 for LRU-2.
     """
     order = np.argsort(references.pages, kind="stable")
     pages, times = references.pages[order], order
@@ -136,25 +125,11 @@ def stays(references: ReferenceStream, frames: int, window: Window, uses: int = 
 def flows(residence: Stays, design: str, frames: int, window: Window, dirty_limit: float = 0.5, extent: int = 32, group: int = 32) -> Flows:
     """Requests to disk and SSD a reference.
 
-    Parameters
-    ----------
-    residence
-        Stays in memory.
-    design
-        One of `DESIGNS`.
-    frames
-        Of the SSD.
-    window
-        Over which it is counted.
-    dirty_limit
-        Share of the SSD that may be newer than the disk (lambda), of LC.
-    extent
-        Pages of which TAC holds the temperature together.
-    group
-        Pages that the cleaner writes at once, at most (alpha).
+    `residence`: stays in memory; `design`: one of `DESIGNS`; `frames`: of the SSD; `window`: over which it is counted; `dirty_limit`: share
+    of the SSD that may be newer than the disk (lambda), of LC; `extent`: pages of which TAC holds the temperature together; `group`: pages
+    that the cleaner writes at once, at most (alpha).
     """
-    if design not in DESIGNS:
-        raise UnknownNameError("design with a formula", design, DESIGNS)
+    check_known("design with a formula", design, DESIGNS)
     references = window.end - window.begin
     came, went = window.has(residence.begins) & ~residence.created, window.has(residence.leaves)
     dirty_out = float((went & residence.dirty).sum()) / references

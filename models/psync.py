@@ -14,7 +14,7 @@ Where the first is the longest, command costs are *overlapped* with the transfer
 import math
 from dataclasses import dataclass
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import check_least
 from models.ssd_drive import COMMAND
 
 
@@ -22,18 +22,12 @@ from models.ssd_drive import COMMAND
 class Direction:
     """Reading, or writing; milliseconds."""
 
-    #: Of a command that is alone in the drive, without its time on the link.
-    latency_ms: float
-    #: Of the link, or of the chips where all of them together are slower.
-    byte_ms: float
-    #: Part of the latency in which a command is alone with the controller.
-    serial_ms: float = 0.0
-    #: Of the link, besides the bytes.
-    held_ms: float = 0.0
-    #: Commands in the drive at once.
-    depth: int = 1
-    #: Bytes of the largest.
-    command: int = COMMAND
+    latency_ms: float  #: Of a command that is alone in the drive, without its time on the link.
+    byte_ms: float  #: Of the link, or of the chips where all of them together are slower.
+    serial_ms: float = 0.0  #: Part of the latency in which a command is alone with the controller.
+    held_ms: float = 0.0  #: Of the link, besides the bytes.
+    depth: int = 1  #: Commands in the drive at once.
+    command: int = COMMAND  #: Bytes of the largest.
     #: What requests that are handed over at once are on their way to the drive for; what a host computes is not in it.
     call_ms: float = 0.0
     #: Bytes of the largest command that has another latency where it goes on from the last one, and that latency.
@@ -41,12 +35,8 @@ class Direction:
     going_on_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("latency_ms", "byte_ms", "serial_ms", "held_ms", "call_ms", "going_on_ms"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
-        for name in ("depth", "command"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
+        check_least(0, **{name: value for name, value in vars(self).items() if name.endswith("_ms")})
+        check_least(1, depth=self.depth, command=self.command)
 
     def alone(self, size: float) -> float:
         """A command of so many bytes, which goes on from the last one."""
@@ -73,8 +63,6 @@ class Direction:
     def milliseconds(self, calls: float, requests: float, size: float) -> float:
         """Calls that hand over requests of so many bytes, `requests` in all.
 
-        Examples
-        --------
         Micron's P300, writes of 4 KiB: 37 us a call, and 13.6 us a command added to the transfer; alone, and 340 at once.
 
         >>> p300 = Direction(latency_ms=0, byte_ms=3.72e-3 / 1024, held_ms=0.0136, depth=32, call_ms=0.037)
@@ -100,12 +88,9 @@ class ParallelDrive:
 
     read: Direction
     write: Direction
-    #: What a read that follows a write waits for chips that still program.
-    turn_ms: float = 0.0
-    #: Bytes of its write buffer.
-    buffer: int = 0
+    turn_ms: float = 0.0  #: What a read that follows a write waits for chips that still program.
+    buffer: int = 0  #: Bytes of its write buffer.
     #: What all chips together take to program a byte that is in the buffer, and to read one.
     program_ms: float = 0.0
     sense_ms: float = 0.0
-    #: What a read waits on the average while chips program what is in the buffer, where it interrupts them.
-    busy_ms: float = 0.0
+    busy_ms: float = 0.0  #: What a read waits on the average while chips program what is in the buffer, where it interrupts them.

@@ -15,8 +15,7 @@ class DeviceTimes:
     #: Of a request.
     read: float
     write: float
-    #: Requests that are served at once.
-    servers: int = 1
+    servers: int = 1  #: Requests that are served at once.
 
 
 #: Requests: the device, whether they write, how many are made at once, and how often.
@@ -26,8 +25,6 @@ Work = Mapping[tuple[str, bool, int], int]
 def phase_time(work: Work, devices: Mapping[str, DeviceTimes]) -> float:
     """Time of a phase, in the unit of the devices.
 
-    Examples
-    --------
     >>> ssd = DeviceTimes(read=0.001, write=0.002, servers=4)
     >>> round(phase_time({("ssd", False, 10): 1, ("ssd", True, 1): 5}, {"ssd": ssd}), 6)
     0.013

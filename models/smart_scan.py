@@ -20,13 +20,11 @@ class Rates(NamedTuple):
     #: Cores of one drive, and of the host.
     cores: int = 1
     host_cores: int = 1
-    #: How many drives share the work: all of it over that of the one with most.
-    drives: float = 1
+    drives: float = 1  #: How many drives share the work: all of it over that of the one with most.
     #: Time before the first byte, and between two questions of the host for results, ns.
     start: float = 0.0
     pause: float = 0.0
-    #: Extents that the memory of one drive holds at once, on their way or at work.
-    slots: float = math.inf
+    slots: float = math.inf  #: Extents that the memory of one drive holds at once, on their way or at work.
 
 
 class Work(NamedTuple):
@@ -50,8 +48,6 @@ class Work(NamedTuple):
 def host_time(rates: Rates, work: Work) -> float:
     """Time of a query whose pages go to the host, ns.
 
-    Examples
-    --------
     >>> round(host_time(Rates(link=550e6), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     172.7
     """
@@ -62,8 +58,6 @@ def host_time(rates: Rates, work: Work) -> float:
 def drive_time(rates: Rates, work: Work) -> float:
     """Time of a query whose pages stay inside, ns.
 
-    Examples
-    --------
     >>> round(drive_time(Rates(link=550e6, bus=1560e6, cores=2), Work(95e9, 1 << 16, 170e9, 0, 2.4e6)) / SECONDS, 1)
     85.0
     """
@@ -77,8 +71,6 @@ def drive_time(rates: Rates, work: Work) -> float:
 def build_time(rates: Rates, work: Work) -> float:
     """Time in which drives scan what their programs then hold in memory, ns.
 
-    Examples
-    --------
     >>> round(build_time(Rates(link=550e6, bus=1560e6, cores=2, drives=4), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     15.2
     """
@@ -114,8 +106,6 @@ def break_even(rates: Rates, scan: Work, match: float, host_match: float, result
 
     `scan` is the work where no row qualifies; on one that does a core takes `match` or `host_match` ns, and `result` are its bytes.
 
-    Examples
-    --------
     >>> thesis = Rates(link=550e6, bus=1560e6, cores=2)
     >>> round(break_even(thesis, Work(95e9, 1 << 16, 170e9, 0, 0), 566, 0, 8, 600_037_902), 3)
     0.517

@@ -16,11 +16,8 @@ from functools import lru_cache
 from itertools import product
 
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
-from models.allocation.grace_hash import grace_as_hybrid
-from models.allocation.hybrid_hash import hybrid_division
-from models.allocation.nested_loops import nested_loops_inner
-from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, bursts_a_write
-from models.ssd_problem import Problem, RequestPrice
+from models.allocation.divisions import grace_as_hybrid, hybrid_division, nested_loops_inner
+from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Problem, RequestPrice, bursts_a_write
 
 
 def _sized(price: RequestPrice, rule: Callable[[float], float], command: int) -> float:
@@ -42,8 +39,7 @@ class Partitioning:
         return bursts_a_write(problem.sizes, problem.drive.page_size, self.buckets, input, self.output, self.share)
 
 
-#: Share by which an input buffer is made longer in order to see the saving.
-_LONGER = 0.01
+_LONGER = 0.01  #: Share by which an input buffer is made longer in order to see the saving.
 
 
 def _hidden(problem: Problem) -> tuple[bool, ...]:
@@ -78,10 +74,7 @@ def _prices(problem: Problem, plan: Partitioning | None = None, hidden: bool = F
 def closed_form(problem: Problem) -> DetailedCost:
     """The closed form's division in whole pages, and its cost.
 
-    Raises
-    ------
-    InvalidParameterError
-        Too little memory for the join.
+    Raises InvalidParameterError: too little memory for the join.
     """
     return problem.least(_CLOSED[problem.algorithm](problem))
 
@@ -195,8 +188,7 @@ def divided_sort_merge(problem: Problem, input: int, output: int) -> SortMergeAl
     return shares if runs <= sizes.memory else None
 
 
-#: Rounds of prices from buffers, and buffers from prices.
-_ROUNDS = 6
+_ROUNDS = 6  #: Rounds of prices from buffers, and buffers from prices.
 
 
 def _closed_grace(problem: Problem) -> Iterator[Allocation]:

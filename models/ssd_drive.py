@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
 
-from flashsim.core.errors import InvalidParameterError
-from models.disk import Disk
+from flashsim.core.errors import InvalidParameterError, check_least
 
-#: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
-COMMAND = 128 * 1024
+COMMAND = 128 * 1024  #: Bytes of the largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 
 
 class Amplification(Protocol):
@@ -42,10 +40,8 @@ class LogBlocks:
     in the pages behind it (a partial merge), and each later one costs a full merge of the whole block.
     """
 
-    #: Log blocks in use at once.
-    logs: int
-    #: Pages of a block, or of a superblock striped over all planes.
-    block_pages: int
+    logs: int  #: Log blocks in use at once.
+    block_pages: int  #: Pages of a block, or of a superblock striped over all planes.
 
     def __call__(self, streams: int, piece: int) -> float:
         if piece % self.block_pages == 0:
@@ -84,8 +80,6 @@ class Timing:
 
         One command follows another after max(c t, (l + c t) / depth): at depth 1 the whole latency, and at a depth that hides it, none.
 
-        Examples
-        --------
         >>> one, many = Timing.of_queue(0.35, 0.1, 16), Timing.of_queue(0.35, 0.1, 16, depth=32)
         >>> (one.start_ms, one.command_ms), (many.start_ms, many.command_ms)
         ((0.0, 0.35), (0.35, 0.0))
@@ -103,16 +97,13 @@ class Timing:
 class Rounds:
     """Wait of a command that writes where the previous one ended, until that place comes round again."""
 
-    #: Of the platter; 0: there is none to wait for.
-    rotation_ms: float = 0.0
+    rotation_ms: float = 0.0  #: Of the platter; 0: there is none to wait for.
     #: When the drive has a command's pages: after so much, and so much for each of them.
     ready_ms: float = 0.0
     page_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not 0 <= value < math.inf:
-                raise InvalidParameterError(name, value, "it must be at least 0")
+        check_least(0, **vars(self))
 
     def __call__(self, pages: int) -> float:
         return -(self.ready_ms + pages * self.page_ms) % self.rotation_ms if pages and self.rotation_ms else 0.0
@@ -122,38 +113,22 @@ class Rounds:
 class Drive:
     """A device as this model sees it."""
 
-    #: Bytes of a database page.
-    page_size: int
+    page_size: int  #: Bytes of a database page.
     #: What requests take.
     read: Timing
     write: Timing
-    #: Bytes of the largest command.
-    command: int = COMMAND
-    #: What a change of position takes: the seek and the rotational latency of a disk.
-    move_ms: float = 0.0
-    #: What a read that follows a write waits for chips that still program.
-    turn_ms: float = 0.0
+    command: int = COMMAND  #: Bytes of the largest command.
+    move_ms: float = 0.0  #: What a change of position takes: the seek and the rotational latency of a disk.
+    turn_ms: float = 0.0  #: What a read that follows a write waits for chips that still program.
     #: What a page written hides of the move to it: a disk that writes behind moves while the link still sends, if the media are faster.
     behind_ms: float = 0.0
     #: What commands that write where the last one ended wait for the platter.
     rounds: Rounds = field(default_factory=Rounds)
-    #: What writes cost inside the drive.
-    amplification: Amplification = field(default_factory=PageMapped)
+    amplification: Amplification = field(default_factory=PageMapped)  #: What writes cost inside the drive.
 
     def __post_init__(self) -> None:
-        for name in ("page_size", "command"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 1")
-        for name in ("move_ms", "turn_ms", "behind_ms"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidParameterError(name, getattr(self, name), "it must be at least 0")
-
-    @classmethod
-    def of_disk(cls, disk: Disk, page_size: int) -> Drive:
-        """A disk of the model of Haas et al.: every request waits, and is never cut."""
-        write = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
-        read, written = (Timing(disk.latency_ms, 0, page_ms) for page_ms in (disk.page_transfer_ms, write))
-        return cls(page_size, read, written, command=2**62, move_ms=disk.seek_ms)
+        check_least(1, page_size=self.page_size, command=self.command)
+        check_least(0, move_ms=self.move_ms, turn_ms=self.turn_ms, behind_ms=self.behind_ms)
 
     @property
     def command_pages(self) -> int:

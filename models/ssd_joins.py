@@ -1,4 +1,6 @@
-"""Cost of a join on a drive in detail: commands that each wait, rates apart for reading and writing, and what merges on flash add.
+"""Cost of a join on a drive in detail, and the problem of dividing its buffers.
+
+Commands each wait, rates are apart for reading and writing, and merges on flash add to writes.
 
 The model of Haas et al. (`models.haas`) has three times: a seek, a latency a request, a transfer a page.  A flash drive asks for others.
 
@@ -19,21 +21,21 @@ What is read and written, in how many requests, is counted by `models.haas`; her
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import UnknownNameError, check_known
 from flashsim.core.units import MILLISECONDS_A_SECOND
-from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation
-from models.allocation.grace_hash import grace_as_hybrid
+from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
+from models.allocation.divisions import grace_as_hybrid
 from models.haas import counts
-from models.join_costs.base import PhaseCounts, Sizes, Traffic
+from models.join_costs.base import PhaseCounts, Sizes, Traffic, allocate
 from models.ssd_drive import Drive, Timing
 
-#: The joins that this model knows.
-JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
+JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")  #: The joins that this model knows.
 
 
 #: Places of temporaries: on a device of their own, each in one piece (TR 1148); on the device of the base relations, in the order in which
@@ -131,14 +133,7 @@ def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, out
     A uniform distribution with this deviation is sqrt(12) times as wide, for which (4 / sqrt(3)) sqrt(g P k / f) pages are read.  Of the
     w requests that read them, w (1 - (1 - 1/w)^k) meet at least one full buffer.
 
-    Parameters
-    ----------
-    streams, output
-        k, and pages of each buffer.
-    input
-        Pages of a request that reads.
-    share
-        f.
+    `streams` and `output`: k, and pages of each buffer; `input`: pages of a request that reads; `share`: f.
     """
     if streams == 1:
         return 1.0
@@ -216,17 +211,8 @@ _LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loo
 def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
     """Cost of a join with given buffers.
 
-    Parameters
-    ----------
-    algorithm
-        One of `JOINS`.
-    sizes
-        Relations, temporaries and memory, in pages of the drive's `page_size`.
-    layout
-        See `Layout`.
+    `algorithm`: one of `JOINS`; `sizes`: relations, temporaries and memory, in pages of the drive's `page_size`; `layout`: see `Layout`.
 
-    Examples
-    --------
     The flash drive of Do and Patel (2009), table 2, with 100 MB of memory:
 
     >>> page = 8192 / 1000
@@ -238,7 +224,108 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
     """
     if algorithm not in _LOADS:
         raise UnknownNameError("algorithm", algorithm, JOINS)
-    if layout not in get_args(Layout):
-        raise UnknownNameError("layout", layout, get_args(Layout))
+    check_known("layout", layout, get_args(Layout))
     phases = counts(algorithm, sizes, allocation)
     return DetailedCost(algorithm, allocation, drive, tuple(_LOADS[algorithm](sizes, allocation, drive, layout, phases)))
+
+
+#: Margin of the largest bucket over its share, as a share of memory, since hashing spreads tuples by chance.
+SPREAD = 0.02
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A join on a drive whose buffers are to be divided."""
+
+    algorithm: str  #: One of `models.ssd_joins.JOINS`.
+    #: Relations, temporaries and memory, in pages.
+    sizes: Sizes
+    drive: Drive
+    layout: Layout = "packed"  #: See `models.ssd_joins.Layout`.
+
+    def __post_init__(self) -> None:
+        check_known("algorithm", self.algorithm, JOINS)
+        self.fallback()
+
+    def fallback(self) -> Allocation:
+        """A division by Haas et al. that fits where the rules here find none, in hardly any memory; refuses too little, with the bound."""
+        return allocate(self.algorithm, self.sizes.r, self.sizes.s, self.sizes.memory, 1, 2, self.sizes.fudge)
+
+    def cost(self, allocation: Allocation) -> DetailedCost:
+        return detailed_cost(self.algorithm, self.sizes, self.drive, allocation, self.layout)
+
+    def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
+        """The cheapest of some allocations, with input buffers as they are or cut down to whole commands."""
+        divisions = list(candidates) or [self.fallback()]
+        return min((self.cost(each) for division in divisions for each in self._trimmed(division)), key=lambda join: join.seconds)
+
+    def _trimmed(self, allocation: Allocation) -> Iterator[Allocation]:
+        yield allocation
+        names = [name for name in ("inner", "input", "phase2_input") if getattr(allocation, name, 0) > self.command]
+        if names:
+            cut: dict[str, Any] = {name: self.whole(getattr(allocation, name)) for name in names}
+            yield replace(allocation, **cut)
+        if isinstance(allocation, (GraceAllocation, HybridAllocation)) and allocation.phase2_input > allocation.output > 0:
+            # Buckets are read back in whole pieces.
+            yield replace(allocation, phase2_input=allocation.phase2_input // allocation.output * allocation.output)
+
+    @property
+    def command(self) -> int:
+        return self.drive.command_pages
+
+    def whole(self, pages: float) -> int:
+        """Length of at least one page; above a command, of whole commands."""
+        return max(1, math.ceil(pages)) if pages <= self.command else int(pages // self.command) * self.command
+
+    def rounded(self, pages: float) -> set[int]:
+        """Whole commands, no more and no fewer pages than that, also with a quicker command at their end; up to a command, whole pages."""
+        sizes = {self.whole(pages)}
+        if pages > self.command:
+            sizes |= {math.ceil(pages), self.whole(pages + self.command)}
+        if self.quicker:
+            sizes |= {length + more for length in sizes if length >= self.command for more in (self.quicker - self.command, self.quicker)}
+        return sizes
+
+    @property
+    def quicker(self) -> int:
+        """The length of command that waits least for a page, if a shorter one does than a whole one; else 0."""
+        rounds, once = self.drive.rounds, self.drive.write.command_ms
+        if not rounds.rotation_ms:
+            return 0
+        best = min(range(self.command, 0, -1), key=lambda pages: (once + rounds(pages)) / pages)
+        return best if best < self.command else 0
+
+    @property
+    def table(self) -> Fraction:
+        return max(1, self.sizes.r) * exact(self.sizes.fudge)
+
+    @property
+    def reserve(self) -> int:
+        """Pages of the second phase that are left for input: a command, and what chance may add to a bucket."""
+        return min(max(1, self.sizes.memory // 4), self.command + math.ceil(SPREAD * self.sizes.memory))
+
+    def second_page(self) -> tuple[float, float]:
+        """Milliseconds a page of reading and of writing in requests of many commands."""
+        read, write = self.drive.read, self.drive.write
+        rounds = self.drive.rounds(self.command)
+        return read.page_ms + read.command_ms / self.command, write.page_ms + (write.command_ms + rounds) / self.command
+
+
+@dataclass(frozen=True)
+class RequestPrice:
+    """Price of a request besides its pages: once if it is long, and how much more if it is one command."""
+
+    start: float
+    command: float
+
+    @classmethod
+    def of(cls, timing: Timing, rounds: float = 0.0) -> RequestPrice:
+        """The price in one direction, where a command also waits for the platter."""
+        return cls(timing.start_ms + timing.several_ms, timing.command_ms + rounds - timing.several_ms)
+
+    @property
+    def first(self) -> float:
+        return self.start + self.command
+
+    def dearer(self, ms: float) -> RequestPrice:
+        return replace(self, start=self.start + ms)

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import lambertw
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
 
 def alpha_of_pages(usable: int, logical: int) -> float:
@@ -45,10 +45,7 @@ def alpha_of_pages(usable: int, logical: int) -> float:
 def alpha_of_overprovisioning(overprovisioning: float) -> float:
     """Alpha of (T - U) / U, above 0.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is not above 0.
+    Raises InvalidParameterError: it is not above 0.
     """
     if not 0 < overprovisioning < math.inf:
         raise InvalidParameterError("overprovisioning", overprovisioning, "it must be above 0")
@@ -58,10 +55,7 @@ def alpha_of_overprovisioning(overprovisioning: float) -> float:
 def alpha_of_spare_factor(spare_factor: float) -> float:
     """Alpha of (T - U) / T, between 0 and 1.
 
-    Raises
-    ------
-    InvalidParameterError
-        It is not between 0 and 1.
+    Raises InvalidParameterError: it is not between 0 and 1.
     """
     return 1 / (1 - _share("spare_factor", spare_factor))
 
@@ -89,13 +83,8 @@ def fifo(alpha: float) -> float:
     A = alpha / (alpha + W(-alpha e^-alpha)) with Lambert's W on its principal branch.  The same as the victims' valid share v of
     Menon and Robinson, (v - 1) / ln v = 1 / alpha, and as Xiang and Kurkoski's result for greedy with large blocks.
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1.
+    Raises InvalidParameterError: alpha is not above 1.
 
-    Examples
-    --------
     >>> round(fifo(1.28), 3)
     2.481
     """
@@ -106,10 +95,7 @@ def fifo(alpha: float) -> float:
 def greedy(alpha: float, pages_per_block: int) -> float:
     """Greedy, uniform writes (Desnoyers, equation 12): fifo(k alpha) / k with k = 1 + 1 / (2 Np).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a block has no page.
+    Raises InvalidParameterError: alpha is not above 1, or a block has no page.
     """
     k = _greedy_factor(pages_per_block)
     return fifo(k * _alpha(alpha)) / k
@@ -118,10 +104,7 @@ def greedy(alpha: float, pages_per_block: int) -> float:
 def random(alpha: float) -> float:
     """Victims chosen blindly, uniform writes: they hold the mean share rho of valid pages, so A = 1 / (1 - rho).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1.
+    Raises InvalidParameterError: alpha is not above 1.
     """
     return 1 / (1 - utilisation_of(alpha))
 
@@ -136,10 +119,7 @@ def fifo_hot_cold(alpha: float, hot_writes: float, hot_data: float) -> float:
 
     A = 1 + r / (exp((r / f) alpha / A) - 1) + (1 - r) / (exp(((1 - r) / (1 - f)) alpha / A) - 1).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a share is not between 0 and 1.
+    Raises InvalidParameterError: alpha is not above 1, or a share is not between 0 and 1.
     """
     r, f = _share("hot_writes", hot_writes), _share("hot_data", hot_data)
     return fifo_groups(alpha, (r, 1 - r), (f, 1 - f))
@@ -201,13 +181,8 @@ def separate_pools(
     alpha_h = (p (alpha - 1) + f) / f, alpha_c = ((1 - p)(alpha - 1) + 1 - f) / (1 - f), A = r g(alpha_h) + (1 - r) g(alpha_c), where g is
     the `cleaning` of each pool.
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, or a share is not between 0 and 1.
+    Raises InvalidParameterError: alpha is not above 1, or a share is not between 0 and 1.
 
-    Examples
-    --------
     >>> pools = separate_pools(1.15, hot_writes=0.9, hot_data=0.1)
     >>> round(pools.write_amplification, 2), round(pools.share, 2)
     (1.93, 0.49)
@@ -229,12 +204,9 @@ def separate_pools(
 class MeanField:
     """A mean-field model's steady state."""
 
-    #: Flash pages programmed over host pages written.
-    write_amplification: float
-    #: The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
-    blocks: npt.NDArray[np.float64]
-    #: The same of the blocks that are reclaimed.
-    victims: npt.NDArray[np.float64]
+    write_amplification: float  #: Flash pages programmed over host pages written.
+    blocks: npt.NDArray[np.float64]  #: The share of blocks with 0, 1, ... valid pages, shape (pages of a block + 1,); it adds up to 1.
+    victims: npt.NDArray[np.float64]  #: The same of the blocks that are reclaimed.
 
 
 def d_choices(alpha: float, pages_per_block: int, d: float) -> MeanField:
@@ -248,20 +220,14 @@ def d_choices(alpha: float, pages_per_block: int, d: float) -> MeanField:
 
     which is solved downwards from m_b = T_b; m_b is then found such that T_1 + ... + T_b = b rho.  A = b / (b - sum_j j p_j) = 1 / (g rho).
 
-    Raises
-    ------
-    InvalidParameterError
-        Alpha is not above 1, a block has no page, or d is below 1.
+    Raises InvalidParameterError: alpha is not above 1, a block has no page, or d is below 1.
 
-    Examples
-    --------
     >>> round(d_choices(1.28, 64, 2).write_amplification, 3)
     3.245
     """
     rho = utilisation_of(alpha)
     b = _pages(pages_per_block)
-    if not 1 <= d < math.inf:
-        raise InvalidParameterError("d", d, "it must be at least 1")
+    check_least(1, d=d)
 
     def excess(full: float) -> float:
         return float(_tails(full, b, d)[1 : b + 1].sum() - b * rho)
@@ -303,8 +269,7 @@ def _share(name: str, share: float) -> float:
 
 
 def _pages(pages_per_block: int) -> int:
-    if pages_per_block < 1:
-        raise InvalidParameterError("pages_per_block", pages_per_block, "it must be at least 1")
+    check_least(1, pages_per_block=pages_per_block)
     return int(pages_per_block)
 
 

@@ -17,8 +17,7 @@ from algorithms.expressions.floats import has_nan, nearest, order_keys
 from flashsim.core.errors import SchemaError
 from flashsim.storage.texts import from_texts, parts_of, texts_of
 
-#: Arrow's arrays and single values.
-Values = Any
+Values = Any  #: Arrow's arrays and single values.
 #: Digits of decimals, and of a product of two before it is one.
 _MOST_DIGITS, _MOST_ON_THE_WAY = 38, 76
 _INT64, _TEXT = pa.int64(), pa.large_string()
@@ -68,8 +67,6 @@ def calls_of(expression: Expression) -> int:
 def text_of(expression: Expression) -> str:
     """An expression as people read it.
 
-    Examples
-    --------
     >>> text_of(Call("<", (Column("t.a"), Literal(pa.scalar(3)))))
     '(t.a < 3)'
     """
@@ -88,10 +85,7 @@ def text_of(expression: Expression) -> str:
 def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.Array:
     """The values of an expression for the rows of a batch, shape (rows,).
 
-    Raises
-    ------
-    SchemaError
-        A column does not exist, types cannot be combined, or a result is beyond its type.
+    Raises SchemaError: a column does not exist, types cannot be combined, or a result is beyond its type.
     """
     values = _values(expression, batch)
     return pa.repeat(values, batch.num_rows) if isinstance(values, pa.Scalar) else values
@@ -199,7 +193,6 @@ def _decimals(left: Values, right: Values) -> tuple[Values, Values]:
 
 
 def _typed(values: Values, kind: pa.DataType = _INT64) -> Values:
-    """NULLs without a type as those of one."""
     return values.cast(kind) if pa.types.is_null(values.type) else values
 
 
@@ -260,7 +253,6 @@ def _quotient(left: Values, right: Values) -> Values:
 
 
 def _unified(values: list[Values]) -> list[Values]:
-    """Values in one type."""
     first = values[0]
     for each in values[1:]:
         first = aligned(first, each)[0]

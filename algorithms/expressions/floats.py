@@ -9,8 +9,7 @@ import pyarrow.compute as pc
 from flashsim.storage.columns import array_of, column_of
 
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
-#: Digits of whole numbers that a floating-point number holds.
-_EXACT_DIGITS = 15
+_EXACT_DIGITS = 15  #: Digits of whole numbers that a floating-point number holds.
 
 
 def has_nan(values: Any) -> bool:

@@ -36,17 +36,9 @@ DESIGNS = Family("algorithms.extensions", "SSD buffer-pool extension", Design)
 def extension_design(text: str, **parameters: int) -> ExtensionDesign:
     """A design, given as ``NAME`` or ``FILE.py``, with parameters by name or behind it, as in ``tac:extent=16,aging=100000``.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such design, file or parameter.
-    InvalidParameterError
-        A parameter out of its bounds.
-    FlashsimError
-        The file is no design, or a kernel of it does not compile.
+    Raises UnknownNameError or MissingFileError: there is no such design, file or parameter; InvalidParameterError: a parameter out of its
+    bounds; FlashsimError: the file is no design, or a kernel of it does not compile.
 
-    Examples
-    --------
     >>> extension_design("tac:extent=16").parameters["extent"]
     16
     """

@@ -17,8 +17,7 @@ from algorithms.files import Output, drop, pairs, read_block, spans, temporary_f
 from algorithms.joins.base import folders
 from algorithms.late_fetch.join_index import Entries
 from algorithms.late_fetch.page_cache import PageCache
-from algorithms.page_access.ascending import reading_cost
-from algorithms.page_access.plan import LEAST_FRAMES
+from algorithms.page_access.plan import LEAST_FRAMES, reading_cost
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Request
 from flashsim.storage.heap_file import File

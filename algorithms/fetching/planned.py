@@ -20,9 +20,8 @@ from algorithms.files import gathered
 from algorithms.joins.base import folders
 from algorithms.late_fetch.join_index import Entries, EntryStream, IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache, Schedule
-from algorithms.page_access.ascending import in_blocks, in_windows, reading_cost
 from algorithms.page_access.graph import PageGraph
-from algorithms.page_access.plan import LEAST_FRAMES, FetchPlan
+from algorithms.page_access.plan import LEAST_FRAMES, FetchPlan, in_blocks, in_windows, reading_cost
 from algorithms.page_access.planners.base import plan
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Work

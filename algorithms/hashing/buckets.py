@@ -22,10 +22,8 @@ from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, 
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples, masked
-from models.allocation.bounds import ceil_sqrt
-from models.allocation.buffers import GraceAllocation, exact
-from models.allocation.grace_hash import grace_hash
-from models.allocation.nested_loops import nested_loops
+from models.allocation.buffers import GraceAllocation, ceil_sqrt, exact
+from models.allocation.divisions import grace_hash, nested_loops
 
 #: The upper half of a hash is below this.
 _RANGE = 1 << 32

@@ -7,7 +7,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, NestedLoopsAllocation
-from models.allocation.nested_loops import nested_loops
+from models.allocation.divisions import nested_loops
 
 #: In `models.join_costs`.
 FORMULA = "bnl"

@@ -17,7 +17,7 @@ from flashsim.execution.requests import Algorithm, Answer, Cpu, Phase, Request, 
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 from models.allocation.buffers import Allocation, ExternalSortMergeAllocation
-from models.allocation.external_sort_merge import external_sort_merge, pages_kept
+from models.allocation.divisions import external_sort_merge, pages_kept
 
 #: In `models.join_costs`.
 FORMULA = "external-sort-merge"

@@ -6,7 +6,7 @@ from algorithms.partitioning.base import PartitionBuffers, check_buffers, check_
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, GraceAllocation
-from models.allocation.grace_hash import grace_hash
+from models.allocation.divisions import grace_hash
 
 #: In `models.join_costs`.
 FORMULA = "grace-hash"

@@ -10,7 +10,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, HybridAllocation, exact
-from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.divisions import hybrid_hash
 
 #: In `models.join_costs`.
 FORMULA = "hybrid-hash"

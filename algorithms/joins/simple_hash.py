@@ -11,8 +11,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, SimpleHashAllocation, exact
-from models.allocation.nested_loops import nested_loops
-from models.allocation.simple_hash import simple_hash
+from models.allocation.divisions import nested_loops, simple_hash
 
 #: An iteration that fills less of its memory than this met a key that most of R carries.
 _LEAST_FILLED = 0.5

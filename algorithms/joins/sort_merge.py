@@ -11,7 +11,7 @@ from algorithms.sorting.runs import Matching, make_runs, merge, merge_some
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, SortMergeAllocation, exact
-from models.allocation.sort_merge import sort_merge
+from models.allocation.divisions import sort_merge
 
 #: In `models.join_costs`.
 FORMULA = "sort-merge"

@@ -15,8 +15,7 @@ from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 
-#: Edges of the longest run that a search moves.
-_LONGEST = 4
+_LONGEST = 4  #: Edges of the longest run that a search moves.
 
 
 class EdgeReplay(NamedTuple):
@@ -49,13 +48,8 @@ def belady(graph: PageGraph, order: npt.ArrayLike, frames: int) -> FetchPlan:
 
     `order` is all edges, by their numbers in the graph.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames; an order that is none of all edges.
+    Raises InvalidParameterError: fewer than 2 frames; an order that is none of all edges.
 
-    Examples
-    --------
     >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
     >>> belady(graph, [1, 0, 2, 4, 3], 2).pages.tolist()
     [0, 3, 2, 4, 1, 2]

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 Pages = npt.NDArray[np.int32]
 
-#: Columns of `PageGraph.adjacency`.
-NEIGHBOUR, EDGE = range(2)
-#: Ends of edges are counted in 32 bits.
-_MOST_EDGES = (1 << 30) - 1
+NEIGHBOUR, EDGE = range(2)  #: Columns of `PageGraph.adjacency`.
+_MOST_EDGES = (1 << 30) - 1  #: Ends of edges are counted in 32 bits.
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +32,9 @@ class PageGraph:
     #: The two pages of each edge, int32, shape (edges,); no pair stands twice, first < second, and edges ascend.
     first: Pages
     second: Pages
-    #: What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
-    results: npt.NDArray[np.int64]
-    #: How many pages there are.
-    pages: int
-    #: What each page is called, if that is not its number.
-    names: Sequence[Any] = ()
+    results: npt.NDArray[np.int64]  #: What each edge is worth, such as the tuples that it joins: int64, shape (edges,).
+    pages: int  #: How many pages there are.
+    names: Sequence[Any] = ()  #: What each page is called, if that is not its number.
 
     @classmethod
     def of(
@@ -52,17 +47,9 @@ class PageGraph:
     ) -> PageGraph:
         """A graph from the two ends of its edges, in any order; pairs that stand several times are one edge.
 
-        Parameters
-        ----------
-        pages
-            How many there are, if the last ones may have no edge.
-        results
-            What each edge is worth, at least 0, shape (edges,); 1 without it.
-        names
-            What each page is called, if that is not its number.
+        `pages`: how many there are, if the last ones may have no edge. `results`: what each edge is worth, at least 0, shape (edges,); 1
+        without it. `names`: what each page is called, if that is not its number.
 
-        Examples
-        --------
         >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
         >>> graph
         PageGraph(5 pages, 5 edges)
@@ -99,8 +86,6 @@ class PageGraph:
 
         An edge stands in the row of one of its pages, or in those of both, where that of the lower page counts.
 
-        Examples
-        --------
         >>> PageGraph.from_csr([0, 2, 3, 4], [1, 2, 0, 0])
         PageGraph(3 pages, 2 edges)
         """

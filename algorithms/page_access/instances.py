@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.page_access.graph import PageGraph
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.core.parameters import check_once
 from flashsim.core.rng import generator
 
@@ -62,14 +62,8 @@ def complete(pages: int = 30, others: int = 40) -> PageGraph:
 def join_graph(pages: int = 8192, tuples: int = 25, selectivity: float = 0.5, *, same_order: bool = False, seed: int = 0) -> PageGraph:
     """The join of a relation with itself on its key, of whose results a share is drawn (Li et al., MDM 2009, section IV A).
 
-    Parameters
-    ----------
-    pages
-        Of each input.
-    tuples
-        On a page.
-    same_order
-        Both inputs lie in the same order, so that each page meets one other; without it, in independent ones.
+    `pages`: of each input. `tuples`: on a page. `same_order`: both inputs lie in the same order, so that each page meets one other; without
+    it, in independent ones.
     """
     _share("selectivity", selectivity)
     _count("pages", pages, _MOST)
@@ -96,21 +90,17 @@ def named(text: str, **values: Any) -> PageGraph:
 
     Parameters may be given as values too, beside those of the text.
 
-    Examples
-    --------
     >>> named("complete:pages=3", others=4)
     PageGraph(7 pages, 12 edges)
     """
     name, _, rest = text.partition(":")
-    if name not in FAMILIES:
-        raise UnknownNameError("graph", name, FAMILIES)
+    check_known("graph", name, FAMILIES)
     accepted = inspect.signature(FAMILIES[name]).parameters
     pairs = [part.partition("=")[::2] for part in rest.split(",") if part]
     check_once(name, (parameter for parameter, _ in pairs))
     arguments = {}
     for parameter, value in (dict(pairs) | values).items():
-        if parameter not in accepted:
-            raise UnknownNameError(f"parameter of {name}", parameter, accepted)
+        check_known(f"parameter of {name}", parameter, accepted)
         arguments[parameter] = _value(parameter, value, type(accepted[parameter].default))
     return FAMILIES[name](**arguments)
 

@@ -14,18 +14,8 @@ MOST_PAGES = 64
 def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> int | None:
     """The least number of fetches with which all pairs meet (OPAS2), by a best-first search over what is in memory and left to meet.
 
-    Returns
-    -------
-    int or None
-        None if it takes more than `most`.
+    None if it takes more than `most`.  Raises InvalidParameterError: fewer than 2 frames, or more than 64 pages.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames, or more than 64 pages.
-
-    Examples
-    --------
     >>> graph = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
     >>> [fewest_fetches(graph, frames) for frames in (2, 3, 4)]
     [6, 5, 5]
@@ -62,13 +52,8 @@ def fewest_fetches(graph: PageGraph, frames: int, most: int | None = None) -> in
 def fewest_frames(graph: PageGraph) -> int:
     """The least number of frames with which no page is fetched twice (OPAS1): the graph's pathwidth and one.
 
-    Raises
-    ------
-    InvalidParameterError
-        More than 64 pages.
+    Raises InvalidParameterError: more than 64 pages.
 
-    Examples
-    --------
     >>> fewest_frames(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))
     3
     """

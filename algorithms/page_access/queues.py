@@ -17,8 +17,7 @@ from flashsim.core.request import Integers
 #: own; a page takes half a cache line.
 LIST, NEXT, BEFORE = range(5, 8)
 COLUMNS = 8
-#: Columns of a heap's items.
-PAGE, NUMBER = range(2)
+PAGE, NUMBER = range(2)  #: Columns of a heap's items.
 
 
 class Heap(NamedTuple):
@@ -44,7 +43,6 @@ def put(heap: Heap, page: int, number: int) -> None:
 
 @lean_kernel
 def take(heap: Heap, page: int) -> None:
-    """Take a page out, if it is there."""
     place = heap.places[page]
     if place < 0:
         return

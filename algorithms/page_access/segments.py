@@ -18,10 +18,8 @@ from flashsim.core.kernel import lean_kernel
 
 #: Columns of a page: whether it is in memory, its edges that are left, and how many of these lead to pages that are not in memory.
 _HERE, _DEGREE, _MISSING = range(3)
-#: Rows of lists: pages in memory and all others, by partners missing.
-_IN, _OUT = range(2)
-#: Counts of a schedule: frames in use, fetches, edges met.
-_USED, _FETCHES, _MET = range(3)
+_IN, _OUT = range(2)  #: Rows of lists: pages in memory and all others, by partners missing.
+_USED, _FETCHES, _MET = range(3)  #: Counts of a schedule: frames in use, fetches, edges met.
 
 
 class _Memory(NamedTuple):
@@ -59,8 +57,6 @@ def candidates(graph: PageGraph, resident: Collection[Any] = ()) -> list[Segment
 
     `resident` has the names of the pages in memory.
 
-    Examples
-    --------
     >>> candidates(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]))[0]
     Segment(page=3, partners=(0,), missing=1)
     """

@@ -19,7 +19,7 @@ from flashsim.execution.requests import Algorithm, Blocks, Cpu, NewPages, Psync,
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
-from models.allocation.sub_buffers import sub_buffer_pages
+from models.allocation.divisions import sub_buffer_pages
 
 OPTIONS = ("sub_buffer",)
 

@@ -33,10 +33,7 @@ def hashes(values: pa.Array) -> Hashes:
 def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
     """Values in the type in which they are compared with those of another, equal ones with equal bits.
 
-    Raises
-    ------
-    SchemaError
-        The types have no values in common.
+    Raises SchemaError: the types have no values in common.
     """
     try:
         return canonical(aligned(values, pa.array([], other))[0])

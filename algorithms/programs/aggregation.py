@@ -5,8 +5,6 @@ memory is full, its groups are handed on as they stand and it begins anew: `whol
 there or from several drives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -16,7 +14,7 @@ import pyarrow.compute as pc
 
 from algorithms.expressions.floats import canonical, from_order_keys, order_keys
 from algorithms.programs.base import ROOM, Operator, one_batch
-from flashsim.core.errors import SchemaError, UnknownNameError
+from flashsim.core.errors import SchemaError, check_known
 from flashsim.core.units import MIB
 from flashsim.execution.requests import Work
 
@@ -25,8 +23,7 @@ BLOCKING = True
 FUNCTIONS = ("count", "sum", "min", "max", "avg")
 #: Digits of sums of decimals; of values whose sum over less than 10^18 rows has no more; bits of the lower part of an integer.
 _DIGITS, _SHORT, _LOW = 38, 20, 32
-#: Parts that wait are put together when they take so many bytes, or as many as memory has room for.
-_WAITING = 4 * MIB
+_WAITING = 4 * MIB  #: Parts that wait are put together when they take so many bytes, or as many as memory has room for.
 
 
 class Aggregate(NamedTuple):
@@ -127,8 +124,7 @@ def _grouped(table: pa.Table, keys: list[str], calls: dict[str, str]) -> pa.Tabl
 
 
 def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
-    if aggregate.function not in FUNCTIONS:
-        raise UnknownNameError("aggregate function", aggregate.function, FUNCTIONS)
+    check_known("aggregate function", aggregate.function, FUNCTIONS)
     kind = None if aggregate.column is None else schema.field(aggregate.column).type
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     if aggregate.function in ("sum", "avg") and (kind is None or not any(is_kind(kind) for is_kind in kinds)):

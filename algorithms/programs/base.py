@@ -22,10 +22,8 @@ from flashsim.core.units import MIB
 class Operator:
     """An operator at work, which hands on rows of a schema; a subclass defines `step`, and those of the others that it needs."""
 
-    #: Largest memory so far, bytes.
-    memory = 0
-    #: Name of its program in messages.
-    program = ""
+    memory = 0  #: Largest memory so far, bytes.
+    program = ""  #: Name of its program in messages.
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
@@ -54,16 +52,14 @@ class Program(Protocol):
     """A member's module."""
 
     TITLE: str
-    #: True if rows are handed on after the last batch: inside a drive, nothing follows it.
-    BLOCKING: bool = False
+    BLOCKING: bool = False  #: True if rows are handed on after the last batch: inside a drive, nothing follows it.
     #: Makes an `Operator`, given the schema of the rows that it takes, and its parameters by name: of a member's own kinds where a query
     #: gives them; where a user does, whole numbers if the annotation has ``int``, and else texts.
     start: Callable[..., Operator]
 
 
 PROGRAMS = Family("algorithms.programs", "query program", Program)
-#: Memory of a program without a bound of its own, bytes.
-ROOM = 256 * MIB
+ROOM = 256 * MIB  #: Memory of a program without a bound of its own, bytes.
 
 
 def through(operators: list[Operator], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,5 @@
 """Hash join: rows beside those of a table in memory that have an equal key; NULL equals nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +11,7 @@ from flashsim.storage.columns import array_of
 from flashsim.storage.heap_file import ranges
 
 TITLE = "hash join"
-#: Bytes of a row in the table beside its values: its place, and that of the next row with its key.
-_ENTRY = 16
+_ENTRY = 16  #: Bytes of a row in the table beside its values: its place, and that of the next row with its key.
 
 
 class HashJoin(Operator):

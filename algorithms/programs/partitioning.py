@@ -1,14 +1,12 @@
 """Partitioning: rows by the hash of a column, handed on in blocks of one partition each, whose number stands in a first column."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from algorithms.programs._keys import hashes
 from algorithms.programs.base import ROOM, Operator, one_batch
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.execution.requests import Work
 
 TITLE = "partitioning"
@@ -22,8 +20,7 @@ class Partitioning(Operator):
     def __init__(self, schema: pa.Schema, *, by: str, parts: int | str, block: int | str = 1024, room: int = ROOM) -> None:
         super().__init__(pa.schema([("partition", pa.int32()), *schema]))
         self._by, self._parts, self._block, self._room = by, int(parts), int(block), room
-        if by not in schema.names:
-            raise UnknownNameError("column", by, schema.names)
+        check_known("column", by, schema.names)
         if not 1 <= self._parts <= MOST_PARTS:
             raise InvalidParameterError("parts", self._parts, f"it must be from 1 to {MOST_PARTS}")
         if self._block < 1:

@@ -6,8 +6,7 @@ from algorithms.expressions.expression import Expression, calls_of, evaluate, ty
 from algorithms.programs.base import Operator
 
 TITLE = "projection"
-#: A function of a row, as a kind of work.
-COMPUTE = "compute"
+COMPUTE = "compute"  #: A function of a row, as a kind of work.
 
 
 class Projection(Operator):

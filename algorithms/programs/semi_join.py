@@ -4,8 +4,6 @@ A filter passes a few rows too many (2 % at ten bits a value), so nothing follow
 Source: B. Bloom, "Space/time trade-offs in hash coding with allowable errors" (CACM 13, 1970).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -18,8 +16,7 @@ from flashsim.storage.columns import array_of
 
 TITLE = "semi-join"
 BLOCKING = True
-#: Bits of the filter a value at least, and bits that a value sets.
-BITS, FUNCTIONS = 10, 4
+BITS, FUNCTIONS = 10, 4  #: Bits of the filter a value at least, and bits that a value sets.
 
 
 class SemiJoin(Operator):

@@ -1,7 +1,5 @@
 """Top-k: the first rows in an order, and no more of them in memory than a query asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,8 +13,7 @@ from flashsim.execution.requests import Work
 
 TITLE = "top-k"
 BLOCKING = True
-#: Room where memory has no bound, bytes.
-NO_BOUND = 1 << 62
+NO_BOUND = 1 << 62  #: Room where memory has no bound, bytes.
 
 
 class Order(NamedTuple):

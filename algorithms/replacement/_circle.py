@@ -13,8 +13,7 @@ FRAME_WORDS = 1
 _FREE, HAND = replacement.OWN_NUMBER, replacement.OWN_NUMBER + 1
 #: No page stands in a ring here, so that their columns hold a page's frame and its count.
 _FRAME, _COUNT = replacement.OLDER, replacement.NEWER
-#: Frames ahead of the hand whose pages the processor is told of.
-_AHEAD = 4
+_AHEAD = 4  #: Frames ahead of the hand whose pages the processor is told of.
 
 
 class PlainFrames(replacement.PlainPolicy):

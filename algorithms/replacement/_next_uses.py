@@ -6,29 +6,14 @@ those to come until there are too many, or until one of them is on top.
 
 from collections.abc import Iterable
 
-from algorithms.replacement._word_heap import (
-    BEGIN,
-    NO_ITEM,
-    arrange,
-    behind,
-    item_of,
-    number_of,
-    page_of,
-    put,
-    put_back,
-    sink,
-    take,
-    take_aside,
-)
+from algorithms.replacement import _word_heap
 from flashsim.core import replacement
 from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import NEVER_AGAIN, PoolState
 
-#: Words a frame that a heap takes.
-HEAP_WORDS = 2
-#: First column of the heaps' numbers of items.
-_ITEMS = replacement.OWN_NUMBER
+HEAP_WORDS = 2  #: Words a frame that a heap takes.
+_ITEMS = replacement.OWN_NUMBER  #: First column of the heaps' numbers of items.
 
 
 class PlainNextUses(replacement.PlainPolicy):
@@ -58,17 +43,17 @@ class PlainNextUses(replacement.PlainPolicy):
 
 @inlined_kernel
 def next_use_of(item: int) -> int:
-    return NEVER_AGAIN - number_of(item)
+    return NEVER_AGAIN - _word_heap.number_of(item)
 
 
 @inlined_kernel
 def _begin(pool: PoolState, heap: int) -> int:
-    return behind(BEGIN, HEAP_WORDS * pool.numbers[replacement.SIZE]) if heap else BEGIN
+    return _word_heap.behind(_word_heap.BEGIN, HEAP_WORDS * pool.numbers[replacement.SIZE]) if heap else _word_heap.BEGIN
 
 
 @inlined_kernel
 def present_item(pool: PoolState, page: int) -> int:
-    return item_of(NEVER_AGAIN - pool.numbers[replacement.NEXT_USE], page)
+    return _word_heap.item_of(NEVER_AGAIN - pool.numbers[replacement.NEXT_USE], page)
 
 
 @lean_kernel
@@ -76,17 +61,20 @@ def add(pool: PoolState, heap: int, item: int) -> None:
     """Put an item into a heap, in the place of the first if that is past."""
     size, begin = pool.numbers[_ITEMS + heap], _begin(pool, heap)
     if size and not _to_come(pool, pool.words[begin]):
-        sink(pool.words, begin, size, 0, item)
+        _word_heap.sink(pool.words, begin, size, 0, item)
         return
     if size == HEAP_WORDS * pool.numbers[replacement.SIZE]:
         size = _without_past(pool, begin, size)
-    put(pool.words, begin, size, item)
+    _word_heap.put(pool.words, begin, size, item)
     pool.numbers[_ITEMS + heap] = size + 1
 
 
 @inlined_kernel
 def _to_come(pool: PoolState, item: int) -> bool:
-    return next_use_of(item) > pool.numbers[replacement.NOW] and pool.pages[page_of(item), replacement.FLAGS] & replacement.RESIDENT != 0
+    return (
+        next_use_of(item) > pool.numbers[replacement.NOW]
+        and pool.pages[_word_heap.page_of(item), replacement.FLAGS] & replacement.RESIDENT != 0
+    )
 
 
 @lean_kernel
@@ -96,7 +84,7 @@ def _without_past(pool: PoolState, begin: int, size: int) -> int:
         if _to_come(pool, words[place]):
             words[begin + write] = words[place]
             write += 1
-    arrange(words, begin, write, size)
+    _word_heap.arrange(words, begin, write, size)
     return write
 
 
@@ -107,24 +95,24 @@ def last(pool: PoolState, heap: int, flags: int) -> int:
     Items whose pages do not have the flags of a heap any more go to heap 0.
     """
     pages, words, size, begin = pool.pages, pool.words, pool.numbers[_ITEMS + heap], _begin(pool, heap)
-    end, aside, latest = behind(begin, HEAP_WORDS * pool.numbers[replacement.SIZE]) - 1, 0, NO_ITEM
+    end, aside, latest = _word_heap.behind(begin, HEAP_WORDS * pool.numbers[replacement.SIZE]) - 1, 0, _word_heap.NO_ITEM
     for place in range(begin + 1, begin + min(size, 9)):
-        prefetch(pages, page_of(words[place]))
+        prefetch(pages, _word_heap.page_of(words[place]))
     while size > 0:
         item = words[begin]
-        page_flags = pages[page_of(item), replacement.FLAGS]
+        page_flags = pages[_word_heap.page_of(item), replacement.FLAGS]
         if not _to_come(pool, item):
-            take(words, begin, size)
+            _word_heap.take(words, begin, size)
         elif page_flags & flags != flags:
-            take(words, begin, size)
+            _word_heap.take(words, begin, size)
             add(pool, 0, item)
         elif page_flags & replacement.PINNED:
-            take_aside(words, begin, size, end - aside)
+            _word_heap.take_aside(words, begin, size, end - aside)
             aside += 1
         else:
             latest = item
             break
         size -= 1
-    put_back(words, begin, size, end, aside)
+    _word_heap.put_back(words, begin, size, end, aside)
     pool.numbers[_ITEMS + heap] = size + aside
     return latest

@@ -51,8 +51,7 @@ class Plain(PlainDirectory):
             self.t1[page] = False
 
 
-#: Column value of a page that was in B1 or B2 and has not entered yet: the page stands in no ring.
-_RECALLED = RINGS
+_RECALLED = RINGS  #: Column value of a page that was in B1 or B2 and has not entered yet: the page stands in no ring.
 
 
 @lean_kernel

@@ -34,24 +34,15 @@ REPLACEMENT = Family("algorithms.replacement", "replacement policy", Replacement
 #: Kernels that a member may leave out, and what then takes their place.
 _LEFT_OUT = {"setup": nothing, "forget": leave_ring}
 _METHODS = ("hit", "enter", "victim", "forget")
-#: A page takes at most 256 bytes, and so does a frame besides.
-_MOST_COLUMNS, _MOST_WORDS = 61, 32
+_MOST_COLUMNS, _MOST_WORDS = 61, 32  #: A page takes at most 256 bytes, and so does a frame besides.
 
 
 def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     """A policy, given as ``NAME`` or ``FILE.py``, with parameters by name or behind it, as in ``lru-k:k=3,correlated=10``.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such policy, file or parameter.
-    InvalidParameterError
-        A parameter out of its bounds.
-    FlashsimError
-        The file is no policy, or a kernel of it does not compile.
+    Raises UnknownNameError or MissingFileError: there is no such policy, file or parameter; InvalidParameterError: a parameter out of its
+    bounds; FlashsimError: the file is no policy, or a kernel of it does not compile.
 
-    Examples
-    --------
     >>> replacement_policy("lru").parameters
     {}
     """

@@ -42,8 +42,7 @@ class Plain(PlainDirectory):
             self.t1[page] = False
 
 
-#: The reference bit of a page, in its column.
-_REFERENCED = RINGS
+_REFERENCED = RINGS  #: The reference bit of a page, in its column.
 
 
 @lean_kernel

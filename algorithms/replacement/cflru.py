@@ -19,8 +19,7 @@ TITLE = "CFLRU, clean-first LRU (Park et al., CASES 2006)"
 PARAMETERS = {"window": replacement.Parameter(25, 0, 100, "share of the frames, those used longest ago, of which clean pages leave first")}
 COLUMNS = 1
 forget = _rings.forget
-#: The working region and the two lists of the window.
-_WORKING, _CLEAN, _DIRTY = range(1, 4)
+_WORKING, _CLEAN, _DIRTY = range(1, 4)  #: The working region and the two lists of the window.
 
 
 class Plain(replacement.PlainPolicy):

@@ -5,8 +5,6 @@ its test ends it gets hot, and for as long it stays on the clock even if it leav
 the hot hand for a hot page to make cold, and the test hand ends tests; all go from older pages to newer ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from flashsim.core import replacement
@@ -25,8 +23,6 @@ _HOT, _COLD, _TEST = range(3)
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A page on the clock."""
-
     page: int
     hot: bool = False
     resident: bool = True

@@ -35,8 +35,7 @@ _LAST, _BOUND, _HISTORY = range(replacement.OWN, replacement.OWN + 3)
 #: Items of the heap: pages by a lower bound of their K-th last times; the reference before the first by which times are counted; and how
 #: many items stand aside at the end of the heap's room, since somebody held their pages when a victim was looked for.
 _ITEMS, _EPOCH, _ASIDE = range(replacement.OWN_NUMBER, replacement.OWN_NUMBER + 3)
-#: The latest time, and how much later times are counted from once it is over.
-_LATEST, _SHIFT = (1 << 31) - 1, 1 << 30
+_LATEST, _SHIFT = (1 << 31) - 1, 1 << 30  #: The latest time, and how much later times are counted from once it is over.
 #: Rings, by the last reference: pages without K references, and pages within their correlated periods.
 _FEW, _CORRELATING = 0, 1
 

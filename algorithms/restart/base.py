@@ -9,7 +9,7 @@ and what happens without.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.core.members import Family, optional
 from flashsim.core.request import SECTOR
 from flashsim.storage.log.records import Record
@@ -78,12 +78,8 @@ _ALLOWED: Sequence[tuple[str, str, Callable[[Any], bool]]] = (
 def restart_design(name: str) -> RestartDesign:
     """A restart design, by name or as ``FILE.py``.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError
-        There is no such design or file.
-    InvalidParameterError
-        One of its attributes is not as the contract has it.
+    Raises UnknownNameError or MissingFileError: there is no such design or file; InvalidParameterError: one of its attributes is not as the
+    contract has it.
     """
     member = RESTARTS.load(name)
     for attribute, bound, is_allowed in _ALLOWED:
@@ -95,12 +91,8 @@ def restart_design(name: str) -> RestartDesign:
 def check_guards(design: RestartDesign, names: Sequence[str]) -> None:
     """Refuse guards that neither the database nor a restart design has.
 
-    Raises
-    ------
-    UnknownNameError
-        There is no such guard.
+    Raises UnknownNameError: there is no such guard.
     """
     known = [*COMMON_GUARDS, *design.guards]
     for name in names:
-        if name not in known:
-            raise UnknownNameError(f"guard of {design.name}", name, known)
+        check_known(f"guard of {design.name}", name, known)

@@ -4,12 +4,12 @@ A message names the parameter, its value and the bound that it breaks.  The comm
 """
 
 import difflib
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-#: The longest value, and the longest word of any text, that a message shows whole.
-_LONGEST, LONGEST_WORD = 200, 400
+_LONGEST, LONGEST_WORD = 200, 400  #: The longest value, and the longest word of any text, that a message shows whole.
 #: Exit code of a command that could not print all, as shells have it of a program whose reader has gone.
 UNPRINTED = 141
 
@@ -23,8 +23,6 @@ def printable(text: str) -> str:
 def shortened(text: str, most: int = _LONGEST) -> str:
     """A text that a message can hold: of a longer one its beginning and end, and how long it is.
 
-    Examples
-    --------
     >>> shortened("9" * 5000, 20)
     '9999999999...9999999999 (5,000 characters)'
     """
@@ -35,8 +33,6 @@ def shortened(text: str, most: int = _LONGEST) -> str:
 def in_one_line(problem: BaseException) -> str:
     """Text of somebody else's error for a message.
 
-    Examples
-    --------
     >>> in_one_line(ValueError("not  a number"))
     'ValueError: not a number'
     """
@@ -72,6 +68,13 @@ class InvalidParameterError(FlashsimError, ValueError):
         self.bound = bound
 
 
+def check_least(least: int, **values: float) -> None:
+    """Refuse values below a bound, infinite ones, and those that are no numbers."""
+    for name, value in values.items():
+        if not least <= value < math.inf:
+            raise InvalidParameterError(name, value, f"it must be at least {least}")
+
+
 class UnknownNameError(FlashsimError, LookupError):
     """A name that no member, preset or column carries; close names are suggested."""
 
@@ -82,6 +85,12 @@ class UnknownNameError(FlashsimError, LookupError):
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
         super().__init__(f"{kind}: '{name}' is unknown; {hint}")
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is not among those known."""
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
 
 
 class DamagedFileError(FlashsimError):

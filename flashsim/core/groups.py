@@ -4,8 +4,6 @@ Where a pointer leads stand the address and the lengths of each array of the gro
 where it uses a field.  Numba's own named tuples travel as eight numbers per array: some hundred for a drive, which every call would copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,8 +18,7 @@ from numba.core.typing.typeof import typeof_impl
 
 from flashsim.core.kernel import compiled
 
-#: Entries of an array: its address, and the length of each of at most two dimensions.
-ENTRIES = 3
+ENTRIES = 3  #: Entries of an array: its address, and the length of each of at most two dimensions.
 
 _WORD = ir.IntType(64)
 
@@ -29,12 +26,8 @@ _WORD = ir.IntType(64)
 class Group(types.Type):  # type: ignore[misc]
     """Numba's type of a group, which Python passes as a named tuple.
 
-    Parameters
-    ----------
-    members
-        Types of the fields: arrays that are contiguous and have one or two dimensions, records, and groups.
-    named
-        The class of the named tuples.
+    `members`: types of the fields: arrays that are contiguous and have one or two dimensions, records, and groups; `named`: the class of
+    the named tuples.
     """
 
     def __init__(self, members: Sequence[Any], named: type[tuple[Any, ...]]) -> None:

@@ -19,8 +19,22 @@ from flashsim.core.groups import group_type
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.request import READ, WRITE, Integers
-from flashsim.core.slots import Slots
 from flashsim.core.units import NEVER
+
+
+class Slots(NamedTuple):
+    """What commands hold in a device, from their dispatch until they complete: `number` in all, 0 for no bound, of `size` bytes each."""
+
+    number: int = 0
+    size: int = 1
+    by_arrival: bool = False  #: Whether the queues' oldest command is next, and not that of the queue whose turn it is.
+
+    def taken_by(self, operation: int, length: int) -> int:
+        """Slots of a command of so many bytes, which only reads and writes move: one at least, and all at most."""
+        return min(self.number, max(1, -(-length // self.size) if operation <= WRITE else 1))
+
+
+NO_BOUND = Slots()
 
 # The host's scalars: `able` queues have a waiting command and room for it, and it is the `turn` of one; `rows` and `command_rows` of the
 # tables are in use, the first of which are those of ids `request_base` and `command_base`; of `ordered` ids in `order`, `arrived` are past;
@@ -37,26 +51,20 @@ HOST_REQUEST = record_dtype(
     int64="arrival think first_dependent next_dependent first_command commands pending tag submitted started completed next_ready queue"
 )
 HOST_COMMAND = record_dtype(int64="owner operation offset length request_flags")
-#: `pending` of a request whose completion was collected: its row may be dropped.
-DONE_WITH = -1
+DONE_WITH = -1  #: `pending` of a request whose completion was collected: its row may be dropped.
 
 
 class Host(NamedTuple):
     """The tables of the host's side."""
 
     scalars: RecordArray
-    #: QUEUE.
-    queues: RecordArray
-    #: HOST_REQUEST, of which ``scalars.rows`` are in use, and so below.
-    requests: RecordArray
-    #: HOST_COMMAND.
-    commands: RecordArray
-    #: Ids of independent requests in the order of their arrival; the first ``scalars.arrived`` have arrived.
-    order: Integers
+    queues: RecordArray  #: QUEUE.
+    requests: RecordArray  #: HOST_REQUEST, of which ``scalars.rows`` are in use, and so below.
+    commands: RecordArray  #: HOST_COMMAND.
+    order: Integers  #: Ids of independent requests in the order of their arrival; the first ``scalars.arrived`` have arrived.
     #: A heap of times and ids of requests whose dependency is met, and of independent ones that were submitted too late for `order`.
     delayed: Integers
-    #: Ids of requests that have completed and are not yet collected.
-    finished: Integers
+    finished: Integers  #: Ids of requests that have completed and are not yet collected.
 
 
 HOST_TABLES = group_type((record_of_type(_SCALARS), *map(table_type, (QUEUE, HOST_REQUEST, HOST_COMMAND)), VECTOR, MATRIX, VECTOR), Host)

@@ -5,17 +5,27 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.errors import InvalidParameterError
-from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, empty_host, expect, next_arrival, with_rows
+from flashsim.core.errors import InvalidParameterError, check_least
+from flashsim.core.host import (
+    DONE_WITH,
+    HOST_TABLES,
+    NO_BOUND,
+    Slots,
+    add_command,
+    add_request,
+    drop_collected,
+    empty_host,
+    expect,
+    next_arrival,
+    with_rows,
+)
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.records import COMMANDS, COMPLETIONS, REQUESTS, VECTOR, RecordArray, field_views
 from flashsim.core.request import COMMAND, COMPLETION, REQUEST, Commands, Completions, Integers, Requests
-from flashsim.core.slots import NO_BOUND, Slots
 from flashsim.core.state_table import State, StateTable, state_of
 from flashsim.core.units import NEVER
 
-#: Rows of the tables at first; they are made twice as long as what they hold when they are full.
-_FIRST_ROWS = 64
+_FIRST_ROWS = 64  #: Rows of the tables at first; they are made twice as long as what they hold when they are full.
 
 _host_of = state_of(HOST_TABLES)
 
@@ -23,25 +33,15 @@ _host_of = state_of(HOST_TABLES)
 class HostQueue:
     """The tables that the kernels of `flashsim.core.host` work on; grown by `append`, emptied by `collect`.
 
-    Parameters
-    ----------
-    depth
-        The most commands of one submission queue in flight at once.
-    queues
-        Submission queues; a request's is its stream modulo their number.
-    submission
-        Nanoseconds that a read, and any other request, is on its way to the device; requests overlap in it.
-    slots
-        What commands of all queues hold from their dispatch until they complete.
+    `depth`: the most commands of one submission queue in flight at once. `queues`: submission queues; a request's is its stream modulo
+    their number. `submission`: nanoseconds that a read, and any other request, is on its way to the device; requests overlap in it.
+    `slots`: what commands of all queues hold from their dispatch until they complete.
 
-    Attributes
-    ----------
-    tables
-        What the kernels work on; `append` makes it anew when it needs room.
+    `tables`: what the kernels work on; `append` makes it anew when it needs room.
     """
 
     def __init__(self, depth: int, queues: int = 1, submission: tuple[int, int] = (0, 0), slots: Slots = NO_BOUND) -> None:
-        check_queues(depth, queues)
+        check_least(1, depth=depth, queues=queues)
         self.tables = empty_host(depth, queues, submission, _FIRST_ROWS, slots)
         self.scalars = self.tables.scalars
         self._see_scalars()
@@ -68,7 +68,6 @@ class HostQueue:
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self._now[0])
 
     @property
@@ -88,14 +87,9 @@ class HostQueue:
     def append(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
         """Take new requests; return their ids, shape (n,).
 
-        Parameters
-        ----------
-        requests
-            Shape (n,), dtype REQUEST; a dependency names an earlier row of this array.
-        commands
-            Shape (m,), dtype COMMAND; those of a request stand together, in the requests' order, at least one for each.
-        at
-            When each request is submitted, ns, that depends on none: a number or shape (n,); not before now.
+        `requests`: shape (n,), dtype REQUEST; a dependency names an earlier row of this array. `commands`: shape (m,), dtype COMMAND; those
+        of a request stand together, in the requests' order, at least one for each. `at`: when each request is submitted, ns, that depends
+        on none: a number or shape (n,); not before now.
         """
         requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
         count, arrivals = len(requests), self._at
@@ -140,13 +134,6 @@ class HostQueue:
             old, self.tables = self.tables, with_rows(*self.tables[:2], *sizes)
             for table, longer in zip(old[2:], self.tables[2:], strict=True):
                 longer[: len(table)] = table
-
-
-def check_queues(depth: int, queues: int) -> None:
-    """Refuse queues that would never dispatch anything."""
-    for name, value in (("depth", depth), ("queues", queues)):
-        if value < 1:
-            raise InvalidParameterError(name, value, "it must be at least 1")
 
 
 def check_arrivals(requests: Requests, at: int | Integers, now: int) -> None:

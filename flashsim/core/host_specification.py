@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import simpy
 
-from flashsim.core.host_queue import check_arrivals, check_commands, check_queues
-from flashsim.core.model import DeviceModel
+from flashsim.core.errors import check_least
+from flashsim.core.host import NO_BOUND, Slots
+from flashsim.core.host_queue import check_arrivals, check_commands
+from flashsim.core.model import DeviceModel, check_until
 from flashsim.core.request import COMPLETION, READ, Commands, Completions, Integers, Requests
-from flashsim.core.slots import NO_BOUND, Slots
 from flashsim.core.units import NEVER
 
 #: Immediate follow-ups use SimPy's priorities URGENT (0) and NORMAL (1); commands are dispatched after them.
@@ -34,6 +35,12 @@ def delay(env: simpy.Environment, duration: int, priority: int) -> simpy.Event:
     event._ok, event._value = True, None
     env.schedule(event, priority=priority, delay=duration)  # type: ignore[arg-type]
     return event
+
+
+def follow(event: simpy.Event, call: Callable[[], None]) -> None:
+    """Call a function when an event happens, after those that wait for it already."""
+    assert event.callbacks is not None
+    event.callbacks.append(lambda _: call())
 
 
 @dataclass(eq=False)
@@ -81,7 +88,7 @@ class SpecifiedHost:
         submission: tuple[int, int] = (0, 0),
         slots: Slots = NO_BOUND,
     ) -> None:
-        check_queues(depth, queues)
+        check_least(1, depth=depth, queues=queues)
         self.depth = depth
         self.admit = admit
         self.submission, self.slots = submission, slots
@@ -132,8 +139,7 @@ class SpecifiedHost:
         """Submit a request `duration` ns from now: it arrives after its way to the device."""
         request.submitted = int(self.env.now) + duration
         event = delay(self.env, duration + self.submission[request.operation != READ], ARRIVALS + request.id)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._arrive(request))
+        follow(event, lambda: self._arrive(request))
 
     def _arrive(self, request: HostRequest) -> None:
         request.arrived = int(self.env.now)
@@ -173,9 +179,7 @@ class SpecifiedHost:
             del self.open[request.id]
             for dependent in request.dependents:
                 self._arrive_after(dependent, dependent.think)
-        event = delay(self.env, 0, DISPATCH)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._dispatch())
+        follow(delay(self.env, 0, DISPATCH), self._dispatch)
 
     def collect(self) -> Completions:
         """The requests that completed since the last call, in order of completion, dtype COMPLETION."""
@@ -197,7 +201,6 @@ class SpecifiedDevice(DeviceModel):
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self.env.now)
 
     @property
@@ -206,15 +209,13 @@ class SpecifiedDevice(DeviceModel):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         return int(min(self.env.peek(), NEVER))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         return self.host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
+        check_until(until, self.now)
         wait = NEVER if every else wait
         while len(self.host.completed) < wait and (until != NEVER or self.host.open) and self.next_event <= until:
             self._step()
@@ -224,6 +225,3 @@ class SpecifiedDevice(DeviceModel):
 
     def _step(self) -> None:
         self.env.step()
-
-    def load(self, offset: int, length: int) -> None:
-        """Nothing: what was written does not change the times of disks and stations."""

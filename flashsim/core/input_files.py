@@ -8,17 +8,13 @@ from pathlib import Path
 
 from flashsim.core.units import MIB, format_size
 
-#: Bytes of the largest.
-_LARGEST = 256 * MIB
+_LARGEST = 256 * MIB  #: Bytes of the largest.
 
 
 def read_bytes(path: Path) -> bytes:
     """All that a file holds.
 
-    Raises
-    ------
-    OSError
-        It cannot be read, is a pipe, a device or the like, or is too large.
+    Raises OSError: it cannot be read, is a pipe, a device or the like, or is too large.
     """
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe is not waited for
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

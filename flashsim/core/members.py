@@ -35,19 +35,11 @@ def optional(function: Function) -> Function:
 class Family(Generic[Member]):
     """A folder of interchangeable modules.
 
-    Parameters
-    ----------
-    package
-        The import name of the folder, such as ``"flashsim.ssd.gc"``.
-    kind
-        What an error message calls a member, such as ``"garbage collection policy"``.
-    contract
-        The protocol that every member's module follows.  What has a value there, or is `optional`, a member may leave out.
-    forms
-        Where a member may take several forms: the names that each needs besides.  A member has at least one of them.
-    tables
-        What makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where only
-        modules are members.
+    `package`: the import name of the folder, such as ``"flashsim.ssd.gc"``. `kind`: what an error message calls a member, such as
+    ``"garbage collection policy"``. `contract`: the protocol that every member's module follows; what has a value there, or is `optional`,
+    a member may leave out. `forms`: where a member may take several forms, the names that each needs besides; a member has at least one of
+    them. `tables`: what makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where
+    only modules are members.
     """
 
     def __init__(
@@ -86,14 +78,8 @@ class Family(Generic[Member]):
     def load(self, name: str) -> Member:
         """Import one member, given its name or the path of a Python file.
 
-        Raises
-        ------
-        UnknownNameError
-            No member has that name.
-        MissingFileError
-            There is no file at that path.
-        FlashsimError
-            The file cannot be imported or lacks part of the contract.
+        Raises UnknownNameError: no member has that name; MissingFileError: there is no file at that path; FlashsimError: the file cannot be
+        imported or lacks part of the contract.
         """
         module = self._from_file(Path(name)) if name.endswith(".py") else self._from_name(name)
         missing = [need for need in self.needs if not hasattr(module, need)]

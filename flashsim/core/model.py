@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import address_of, entry
 from flashsim.core.request import Commands, Completions, Integers, Requests
@@ -21,6 +22,12 @@ class PowerCut:
 
     at: int
     lost: Integers
+
+
+def check_until(until: int, now: int) -> None:
+    """Refuse a time that has passed."""
+    if until < now:
+        raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {now} ns")
 
 
 class DeviceModel(Protocol):
@@ -53,7 +60,8 @@ class DeviceModel(Protocol):
         """
 
     def load(self, offset: int, length: int) -> None:
-        """Mark bytes as written, in no time (bulk loading before a measurement)."""
+        """Mark bytes as written, in no time (bulk loading before a measurement); the times of disks and stations do not change by it."""
+        return
 
     def power_cut(self, at: int) -> PowerCut:
         """Run to `at`, then lose power: what was not durable is gone, and the device is idle."""
@@ -78,14 +86,8 @@ class CompiledModel(DeviceModel, Protocol):
 class CompiledEngine(CompiledModel):
     """The part of `CompiledModel` that is the same for all kinds of devices: a queue, and a loop over a state that crosses as one array.
 
-    Parameters
-    ----------
-    host
-        Where requests wait.
-    loop
-        The compiled loop, of the signature `flashsim.core.state_table.ADVANCE`.
-    state_type
-        Numba's type of `state`.
+    `host`: where requests wait; `loop`: the compiled loop, of the signature `flashsim.core.state_table.ADVANCE`; `state_type`: numba's type
+    of `state`.
     """
 
     parameters: Any
@@ -118,11 +120,10 @@ class CompiledEngine(CompiledModel):
         return self.host.outstanding
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         return self.host.append(requests, commands, at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `DeviceModel.advance`."""
+        check_until(until, self.now)
         self._run(until, NEVER if every else wait)
         return self.host.collect()
 
@@ -130,18 +131,13 @@ class CompiledEngine(CompiledModel):
         while (status := self._loop(self.crossing(), until, wait)) < 0:
             self.recover(status)
 
-    def load(self, offset: int, length: int) -> None:
-        """Nothing: what was written does not change the times of disks and stations."""
-
     def crossing(self) -> State:
         """Argument of kernels for the state (`flashsim.core.state_table`), valid until an array is replaced."""
         return self._table.crossing(self.state_arrays)
 
     def compiled_loop(self) -> tuple[Any, State]:
-        """See `CompiledModel.compiled_loop`."""
         return address_of(self._loop), self.crossing()
 
     def room_for(self, longest: int) -> int:
-        """See `CompiledModel.room_for`."""
         self.host.make_room()
         return NEVER

@@ -15,8 +15,6 @@ _QUANTILES = (50, 90, 99)
 def level_steps(submitted: Integers, completed: Integers) -> tuple[Integers, Integers]:
     """Times when the outstanding level changes, ns, ascending, and the level from then on, shape (2 n,) each.
 
-    Examples
-    --------
     >>> times, levels = level_steps(np.array([0, 2]), np.array([5, 9]))
     >>> times.tolist(), levels.tolist()
     ([0, 2, 5, 9], [1, 2, 1, 0])
@@ -31,8 +29,6 @@ class OutstandingLevel:
 
     Requests that are told more than 16,384 places late count from where the sweep stands.
 
-    Examples
-    --------
     >>> level = OutstandingLevel()
     >>> level.add(np.array([0, 2]), np.array([5, 10]))
     >>> level.as_dict()["mean"], level.times().tolist()

@@ -28,8 +28,6 @@ _MOST = (1 << _NUMBER_BITS) - 1
 class PageNumbers:
     """Numbers pages from `flashsim.core.replacement.FIRST_PAGE` on; any id of 64 bits will do.
 
-    Examples
-    --------
     >>> pages = PageNumbers()
     >>> pages.number(np.array([70, -1, 70, 3])).tolist()
     [8, 9, 8, 10]
@@ -80,7 +78,6 @@ class PageNumbers:
 
 
 def _room(entries: int) -> int:
-    """Pages that a table takes before it grows."""
     return entries * 3 // 4
 
 

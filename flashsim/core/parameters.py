@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, check_known
 from flashsim.core.replacement import Parameter
 from flashsim.core.units import NEVER, SECONDS, format_duration, format_size, parse_count, parse_duration, parse_size
 
@@ -117,17 +117,12 @@ def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
 def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
     """Make a declared dataclass from values.
 
-    Raises
-    ------
-    UnknownNameError
-        A value for a parameter that is not declared.
-    InvalidParameterError
-        A value is missing, of the wrong kind, or out of bounds.
+    Raises UnknownNameError: a value for a parameter that is not declared; InvalidParameterError: a value is missing, of the wrong kind, or
+    out of bounds.
     """
     fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     for name in values:
-        if name not in fields:
-            raise UnknownNameError("parameter", name, fields)
+        check_known("parameter", name, fields)
     checked = {}
     for name, field in fields.items():
         if name in values:
@@ -158,21 +153,10 @@ def describe(declared: Any) -> list[tuple[str, str, str]]:
 def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any], most: int) -> dict[str, int]:
     """The values of a member's parameters, in the order in which it declares them.
 
-    Parameters
-    ----------
-    kind
-        What a member of its family is called.
-    text
-        How the member was asked for: its name, and perhaps parameters behind a colon.
-    declared
-        Names of parameters, and a `Parameter` for each, if the member is well made.
-    by_name
-        Others, by name; they count more.
-    most
-        As many as there is room for.
+    `kind`: what a member of its family is called. `text`: how the member was asked for: its name, and perhaps parameters behind a colon.
+    `declared`: names of parameters, and a `Parameter` for each, if the member is well made. `by_name`: others, by name; they count more.
+    `most`: as many as there is room for.
 
-    Examples
-    --------
     >>> whole_numbers("policy", "mine:k=3", {"k": Parameter(2, 1, 9, "misses that count"), "share": Parameter(50, 0, 100, "")}, {}, 8)
     {'k': 3, 'share': 50}
     """
@@ -187,8 +171,7 @@ def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any
     check_once(name, (parameter for parameter, _ in pairs))
     values_by_name = dict(pairs) | dict(by_name)
     for parameter in values_by_name:
-        if parameter not in declared:
-            raise UnknownNameError(f"parameter of {name}", parameter, declared)
+        check_known(f"parameter of {name}", parameter, declared)
     values = {parameter: values_by_name.get(parameter, each.default) for parameter, each in declared.items()}
     for parameter, value in values.items():
         lowest, highest = declared[parameter].least, declared[parameter].most

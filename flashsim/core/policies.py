@@ -31,14 +31,10 @@ Policies = Any
 class Policy:
     """A function that every member of a family defines for kernels to call."""
 
-    #: Whose members define it.
-    family: Family[Any]
-    #: Its name in a member's module.
-    attribute: str
-    #: Where it stands among a device's policies.
-    place: int
-    #: Its one signature, a ``numba.types.FunctionType``.
-    function_type: Any
+    family: Family[Any]  #: Whose members define it.
+    attribute: str  #: Its name in a member's module.
+    place: int  #: Where it stands among a device's policies.
+    function_type: Any  #: Its one signature, a ``numba.types.FunctionType``.
 
     def function(self, name: str) -> Any:
         """A member's function, compiled for the family's one signature, with its address looked up once and for all."""
@@ -46,7 +42,6 @@ class Policy:
         return compiled_member(self.family.kind, name, self.attribute, member, self.function_type)
 
     def accessor(self) -> Callable[[Policies], Any]:
-        """See `function_in`."""
         return function_in(self.place, self.function_type)
 
 
@@ -96,7 +91,6 @@ def policy_vector(members: Mapping[Policy, str], *functions: Any) -> Policies:
 
 
 def vector_of(functions: Sequence[Any]) -> Policies:
-    """Compiled functions as kernels take them."""
     return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
 
 

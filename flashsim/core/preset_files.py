@@ -19,10 +19,8 @@ ALLOW_CODE = "FLASHSIM_ALLOW_CODE"
 class PresetFolder:
     """The presets of one kind."""
 
-    #: Where they are.
-    path: Path
-    #: What an error message calls one, such as ``"device preset"``.
-    kind: str
+    path: Path  #: Where they are.
+    kind: str  #: What an error message calls one, such as ``"device preset"``.
 
     def names(self) -> list[str]:
         return sorted(path.stem for path in self.path.glob("*.toml"))
@@ -56,16 +54,9 @@ def check_members(kind: str, values: Mapping[str, Any]) -> None:
 def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """A preset as the text of its file: names, then sections in which every value has its source.
 
-    Parameters
-    ----------
-    document
-        Texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false, or rows of
-        numbers.
-    comments
-        Lines that stand above the sections.
+    `document`: texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false, or
+    rows of numbers; `comments`: lines that stand above the sections.
 
-    Examples
-    --------
     >>> values = {"heads": {"value": 4, "source": "counted"}, "zones": {"value": [[10, 1.5], [20, 2]], "source": "measured"}}
     >>> print(as_toml({"name": "mine", "parameters": values}, ["As measured."]), end="")
     name = "mine"

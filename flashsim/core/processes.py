@@ -13,8 +13,7 @@ from typing import Any
 from flashsim.core.units import KIB
 
 _SYSTEM, _GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
-#: Seconds after which a worker looks whether the process that started it is still there.
-_LOOKS_EVERY = 0.5
+_LOOKS_EVERY = 0.5  #: Seconds after which a worker looks whether the process that started it is still there.
 
 
 def cores() -> int:

@@ -4,8 +4,7 @@ from typing import Any, Protocol
 
 from flashsim.core.request import Completions, Requests
 
-#: The file that requests access, or a name for each request.
-Label = str | list[str]
+Label = str | list[str]  #: The file that requests access, or a name for each request.
 
 
 class Sink(Protocol):

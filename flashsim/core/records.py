@@ -21,17 +21,13 @@ VECTOR = types.Array(types.int64, 1, "C")
 MATRIX = types.Array(types.int64, 2, "C")
 REQUESTS, COMMANDS, COMPLETIONS = (typeof(np.empty(0, dtype)) for dtype in (REQUEST, COMMAND, COMPLETION))
 
-#: A table, or one of its rows.
-RecordArray = Any
-#: Bytes of a line of the processor's caches.
-LINE = 64
+RecordArray = Any  #: A table, or one of its rows.
+LINE = 64  #: Bytes of a line of the processor's caches.
 
 
 def record_dtype(*before: np.dtype[np.void], **names: str) -> np.dtype[np.void]:
     """The type of a row: the fields of others, then for each NumPy type the names of its own, the widest types first.
 
-    Examples
-    --------
     >>> record_dtype(int64="begin end", int8="kind").names
     ('begin', 'end', 'kind')
     """
@@ -97,10 +93,8 @@ def field_views(record: RecordArray, *names: str) -> tuple[Integers, ...]:
 
 
 def table_type(dtype: np.dtype[np.void]) -> types.Array:
-    """Numba's type of a table."""
     return types.Array(from_dtype(dtype), 1, "C")
 
 
 def record_of_type(dtype: np.dtype[np.void]) -> types.Record:
-    """Numba's type of a record."""
     return from_dtype(dtype)

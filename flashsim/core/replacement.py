@@ -30,16 +30,13 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.groups import group_type
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies, function_at
-from flashsim.core.records import VECTOR
+from flashsim.core.records import VECTOR, aligned_zeros
 from flashsim.core.request import Integers
 
-#: Numbers of pages, and what stands in their columns.
-Numbers = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int32]  #: Numbers of pages, and what stands in their columns.
 
-#: Rows of pages below this one are no pages but the ends of rings 0, 1, ...
-FIRST_PAGE = 8
-#: No page.
-NONE = -1
+FIRST_PAGE = 8  #: Rows of pages below this one are no pages but the ends of rings 0, 1, ...
+NONE = -1  #: No page.
 
 # Columns of a page: its flags, which the pool alone changes, the pages beside it in the ring in which it stands, and the policy's own.
 FLAGS, OLDER, NEWER = range(3)
@@ -56,10 +53,7 @@ SIZE, USED, NOW, NEXT_USE, SEED, WRITTEN_AGAIN = range(6)
 #: The policy's parameters, in the order in which it declares them, and what it counts.
 FIRST_PARAMETER, OWN_NUMBER, POOL_NUMBERS = 8, 16, 64
 NEVER_AGAIN = (1 << 31) - 1
-#: Addend in arrays of next uses to one from which on the page is written again.
-WRITES = -(1 << 31)
-#: Bytes of a line of a processor's cache.
-_LINE = 64
+WRITES = -(1 << 31)  #: Addend in arrays of next uses to one from which on the page is written again.
 
 
 class PoolState(NamedTuple):
@@ -68,8 +62,7 @@ class PoolState(NamedTuple):
     #: A row a page that was ever seen, shape (rows, columns).
     pages: Numbers
     numbers: Integers
-    #: Words of the policy's own, all 0 at the start: a heap, a sketch, ...
-    words: Integers
+    words: Integers  #: Words of the policy's own, all 0 at the start: a heap, a sketch, ...
 
 
 POOL = group_type((types.Array(types.int32, 2, "C"), VECTOR, VECTOR), PoolState)
@@ -162,21 +155,15 @@ class PlainQueue(PlainPolicy):
 class ReplacementPolicy:
     """A policy with its parameters, ready for a pool."""
 
-    #: As it was asked for.
-    name: str
-    #: Their values, by name, in the order in which the policy declares them.
-    parameters: Mapping[str, int]
-    #: Makes the plain form of a pool and the parameters; None if it has kernels alone.
-    plain: Callable[..., Any] | None
+    name: str  #: As it was asked for.
+    parameters: Mapping[str, int]  #: Their values, by name, in the order in which the policy declares them.
+    plain: Callable[..., Any] | None  #: Makes the plain form of a pool and the parameters; None if it has kernels alone.
     #: Addresses of the compiled functions (`SETUP` and so on), or the functions themselves where nothing is compiled; None if it has the
     #: plain form alone.
     kernels: Policies | None
-    #: Of each page, for its own use.
-    columns: int = 0
-    #: For each frame, besides 128.
-    words: int = 0
-    #: Whether it must know the future: which reference asks for a page next.
-    future: bool = False
+    columns: int = 0  #: Of each page, for its own use.
+    words: int = 0  #: For each frame, besides 128.
+    future: bool = False  #: Whether it must know the future: which reference asks for a page next.
 
     def future_of(self, next_uses: Numbers | None) -> Numbers:
         """Next uses for the policy: none, shape (0,), unless the policy must know the future."""
@@ -199,7 +186,7 @@ class ReplacementPolicy:
         numbers = np.zeros(POOL_NUMBERS, np.int64)
         numbers[SIZE], numbers[SEED] = frames, seed
         numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(self.parameters)] = list(self.parameters.values())
-        state = PoolState(table, numbers, _of_lines(128 + self.words * frames, np.int64))
+        state = PoolState(table, numbers, aligned_zeros((128 + self.words * frames) * 8).view(np.int64))
         if self.kernels is not None:
             _set_up(state, self.kernels)
         return state
@@ -207,13 +194,7 @@ class ReplacementPolicy:
 
 def rows_of(rows: int, columns: int) -> Numbers:
     """Empty rows of pages, of which none begins in one line of a processor's cache and ends in the next if it fits in one."""
-    return _of_lines(rows * columns, np.int32).reshape(rows, columns)
-
-
-def _of_lines(length: int, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
-    room = np.zeros(length + _LINE // kind().itemsize, kind)
-    begin = -room.ctypes.data % _LINE // kind().itemsize
-    return room[begin : begin + length]
+    return aligned_zeros(rows * columns * 4).view(np.int32).reshape(rows, columns)
 
 
 @lean_kernel
@@ -242,7 +223,6 @@ def push(pool: PoolState, ring: int, page: int) -> None:
 
 @inlined_kernel
 def take_out(pool: PoolState, page: int) -> None:
-    """Let a page leave its ring."""
     pages = pool.pages
     older, newer = pages[page, OLDER], pages[page, NEWER]
     pages[older, NEWER], pages[newer, OLDER] = newer, older

@@ -17,8 +17,7 @@ OPERATIONS = ("read", "write", "trim", "flush")
 #: INTERNAL reads and writes flash for a program inside the drive, not over the host link; IN_MEMORY is for the drive's memory, not flash.
 FORCE_UNIT_ACCESS, INTERNAL, IN_MEMORY = 1, 2, 4
 
-#: The logical sector: offsets and lengths are multiples of it.
-SECTOR = 512
+SECTOR = 512  #: The logical sector: offsets and lengths are multiples of it.
 
 REQUEST = np.dtype(
     [
@@ -74,14 +73,8 @@ def make_requests(
 ) -> Requests:
     """An array of requests, shape (n,), from broadcastable columns.
 
-    Parameters
-    ----------
-    operation, offset, length
-        READ, WRITE, TRIM or FLUSH; bytes; bytes.
-    serial
-        Each request depends on the one before it (synchronous I/O); otherwise all are independent.
-    think
-        Nanoseconds between the completion waited for and the arrival.
+    `operation`, `offset` and `length`: READ, WRITE, TRIM or FLUSH; bytes; bytes. `serial`: each request depends on the one before it
+    (synchronous I/O); otherwise all are independent. `think`: nanoseconds between the completion waited for and the arrival.
     """
     columns = np.broadcast_arrays(np.atleast_1d(operation), np.atleast_1d(offset), np.atleast_1d(length))
     requests = np.zeros(columns[0].shape, REQUEST)

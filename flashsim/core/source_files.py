@@ -34,8 +34,7 @@ _NAME, _DOTTED = re.compile(rb"\w+"), re.compile(rb"[\w.]+")
 _NAMED = re.compile(rb"\"(\w+(?:\.\w+)+)\"")
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _REACHED = stat.S_IXGRP | stat.S_IXOTH
-#: Links that are followed in one path, as Linux does.
-_LINKS = 40
+_LINKS = 40  #: Links that are followed in one path, as Linux does.
 
 
 def cache_of(kind: str) -> Path:

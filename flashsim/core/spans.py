@@ -52,8 +52,6 @@ class SpanSource(Protocol):
 def server_names(dies: int, channels: int, cores: int | None = None) -> list[str]:
     """Names of the servers, by number; `cores` are those of a drive whose memory has a bus.
 
-    Examples
-    --------
     >>> server_names(2, 1)
     ['die 0', 'die 1', 'channel 0', 'link', 'controller']
     >>> server_names(1, 1, 2)[3:]

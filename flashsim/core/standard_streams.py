@@ -21,10 +21,7 @@ class _Descriptor(io.FileIO):
     def write(self, data: Any) -> int:
         """Write bytes.
 
-        Raises
-        ------
-        StandardOutputError
-            Standard output does not take them; what standard error does not take is dropped.
+        Raises StandardOutputError: standard output does not take them; what standard error does not take is dropped.
         """
         try:
             if self._was_closed:

@@ -22,8 +22,7 @@ from flashsim.core.records import VECTOR
 #: The function returns the time of the next event, or a negative number that says why it stopped short.
 ADVANCE = types.int64(VECTOR, types.int64, types.int64)
 
-#: Argument for an engine's state in a call: the vector; uncompiled, the groups.
-State = Any
+State = Any  #: Argument for an engine's state in a call: the vector; uncompiled, the groups.
 
 
 class StateTable:

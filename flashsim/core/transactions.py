@@ -8,21 +8,17 @@ import numpy.typing as npt
 
 from flashsim.core.request import Integers
 
-#: References of a batch, about.
-BATCH = 1 << 19
+BATCH = 1 << 19  #: References of a batch, about.
 
 
 class References(NamedTuple):
     """A batch of references."""
 
-    #: The id of the page that each asks for, any number of 64 bits, int64, shape (n,).
-    pages: Integers
-    #: Whether each changes the page, shape (n,); None: none of them does, or nobody knows.
-    writes: npt.NDArray[np.bool_] | None = None
+    pages: Integers  #: The id of the page that each asks for, any number of 64 bits, int64, shape (n,).
+    writes: npt.NDArray[np.bool_] | None = None  #: Whether each changes the page, shape (n,); None: none of them does, or nobody knows.
 
 
-#: All references of a trace, in constant memory.
-ReferenceBatches = Iterator[References]
+ReferenceBatches = Iterator[References]  #: All references of a trace, in constant memory.
 
 
 # Columns of a reference: the first page of the database (the first of all is 0), how many from there on, and its marks.
@@ -34,12 +30,9 @@ WRITES, SCANS, CREATES = 1, 2, 4
 class Transactions(NamedTuple):
     """Transactions one after the other."""
 
-    #: Shape (n, 3); only extents that scans read are longer than a page.
-    references: Integers
-    #: Behind the last reference of each transaction, shape (transactions,).
-    ends: Integers
-    #: What kind of transaction each is, a number from 0 that the workload names, shape (transactions,).
-    kinds: Integers
+    references: Integers  #: Shape (n, 3); only extents that scans read are longer than a page.
+    ends: Integers  #: Behind the last reference of each transaction, shape (transactions,).
+    kinds: Integers  #: What kind of transaction each is, a number from 0 that the workload names, shape (transactions,).
 
 
 class TransactionStream(Protocol):

@@ -16,8 +16,7 @@ MICROSECONDS = 1_000
 MILLISECONDS = 1_000_000
 SECONDS = 1_000_000_000
 MINUTES, HOURS = 60 * SECONDS, 3600 * SECONDS
-#: Formulas reckon in milliseconds and tell seconds.
-MILLISECONDS_A_SECOND = SECONDS // MILLISECONDS
+MILLISECONDS_A_SECOND = SECONDS // MILLISECONDS  #: Formulas reckon in milliseconds and tell seconds.
 
 #: Picojoules, and milliwatts.
 MICROJOULES, JOULES = 10**6, 10**12
@@ -26,8 +25,7 @@ WATTS = 1000
 KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
-#: The latest virtual time; "no event".
-NEVER = 2**62
+NEVER = 2**62  #: The latest virtual time; "no event".
 
 _SIZE_UNITS = {
     "b": 1, "kb": KB, "mb": MB, "gb": GB, "tb": TB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB,
@@ -67,8 +65,6 @@ def _parse(text: str, parameter: str, units: dict[str, int], examples: str) -> i
 def parse_size(text: str, parameter: str = "size") -> int:
     """Bytes of a size with a unit, such as ``"8KiB"``, ``"100MB"`` or ``"1.5GiB"``, in any case; error messages name `parameter`.
 
-    Examples
-    --------
     >>> parse_size("100MB"), parse_size("100MiB")
     (100000000, 104857600)
     """
@@ -78,8 +74,6 @@ def parse_size(text: str, parameter: str = "size") -> int:
 def parse_count(text: str, parameter: str = "count") -> int:
     """A whole number, written with an exponent if that is shorter.
 
-    Examples
-    --------
     >>> parse_count("1e6"), parse_count("-3")
     (1000000, -3)
     """
@@ -96,8 +90,6 @@ def parse_count(text: str, parameter: str = "count") -> int:
 def parse_duration(text: str, parameter: str = "duration") -> int:
     """Nanoseconds of a duration with a unit, such as ``"0.35ms"``; a correction may be negative.
 
-    Examples
-    --------
     >>> parse_duration("0.35ms"), parse_duration("-20us")
     (350000, -20000)
     """
@@ -109,8 +101,6 @@ def parse_duration(text: str, parameter: str = "duration") -> int:
 def parse_energy(text: str, parameter: str = "energy") -> int:
     """Picojoules of an energy with a unit (``pJ``, ``nJ``, ``uJ``, ``mJ``, ``J``).
 
-    Examples
-    --------
     >>> parse_energy("0.75uJ")
     750000
     """
@@ -120,8 +110,6 @@ def parse_energy(text: str, parameter: str = "energy") -> int:
 def parse_power(text: str, parameter: str = "power") -> int:
     """Milliwatts of a power with a unit (``mW``, ``W``).
 
-    Examples
-    --------
     >>> parse_power("1.65W")
     1650
     """
@@ -137,8 +125,6 @@ def format_size(size: int) -> str:
 
     Of several units that will do the one with the fewest digits is taken, and of those a binary one.
 
-    Examples
-    --------
     >>> format_size(8192), format_size(100_000_000), format_size(1536)
     ('8 KiB', '100 MB', '1.5 KiB')
     >>> format_size(500_000_000_000), format_size(320_072_933_376), format_size(9_503)
@@ -160,8 +146,6 @@ def format_size(size: int) -> str:
 def format_duration(duration: int) -> str:
     """A duration in nanoseconds for people.
 
-    Examples
-    --------
     >>> format_duration(350_000), format_duration(1_500_000_000), format_duration(10 * HOURS)
     ('350 us', '1.5 s', '10 h')
     """
@@ -176,8 +160,6 @@ def format_duration(duration: int) -> str:
 def format_energy(energy: float) -> str:
     """An energy in picojoules for people.
 
-    Examples
-    --------
     >>> format_energy(750_000), format_energy(40)
     ('0.75 uJ', '40 pJ')
     """
@@ -190,8 +172,6 @@ def format_energy(energy: float) -> str:
 def format_power(power: float) -> str:
     """A power in milliwatts for people.
 
-    Examples
-    --------
     >>> format_power(1650), format_power(60)
     ('1.65 W', '60 mW')
     """

@@ -13,8 +13,6 @@ from flashsim.device import presets
 def is_path(device: str) -> bool:
     """True if a name is the path of a real file or block device rather than a preset's.
 
-    Examples
-    --------
     >>> is_path("./disk.bin"), is_path("ocz-core-60gb"), is_path("mine.toml")
     (True, False, False)
     """

@@ -33,8 +33,7 @@ AT_ONCE = 64
 _AWAKE = 2_000_000
 #: Files with the limit of outstanding requests of the whole system, and with the number of reserved ones.
 _LIMIT, _RESERVED = Path("/proc/sys/fs/aio-max-nr"), Path("/proc/sys/fs/aio-nr")
-#: Threads that stand in for the kernel's queue at most.
-_MOST_THREADS = 64
+_MOST_THREADS = 64  #: Threads that stand in for the kernel's queue at most.
 
 
 class KernelQueue:
@@ -161,7 +160,6 @@ def kernel_room() -> int:
 
 
 def check_outstanding(level: int) -> None:
-    """Refuse a level above the kernel's limit."""
     room = kernel_room()
     if not 1 <= level <= room:
         raise InvalidParameterError("outstanding level", level, f"it must be in [1, {room}], the kernel's limit ({_LIMIT})")

@@ -14,8 +14,7 @@ from flashsim.core.request import FLUSH, OPERATIONS, Integers
 from flashsim.core.units import MIB, format_size
 
 HUGE_PAGE = 2 * MIB
-#: Memory that is kept for the next transfer is at most so large.
-_MOST_KEPT = 64 * MIB
+_MOST_KEPT = 64 * MIB  #: Memory that is kept for the next transfer is at most so large.
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -34,16 +33,9 @@ _OPCODES = np.array([0, 1, 0, 3], np.uint16)
 class Batch:
     """Requests of one file or several, in the order of their submission, and when each was submitted and had completed.
 
-    Parameters
-    ----------
-    file
-        A file descriptor, or one a request, shape (n,).
-    operation, offset, length
-        READ, WRITE or FLUSH; bytes; bytes, shape (n,).
-    memory
-        Where their bytes are; aligned, if the file is opened with O_DIRECT.
-    places
-        Where in it those of each request begin, shape (n,), or those of all.
+    `file`: a file descriptor, or one a request, shape (n,). `operation`, `offset` and `length`: READ, WRITE or FLUSH; bytes; bytes, shape
+    (n,). `memory`: where their bytes are; aligned, if the file is opened with O_DIRECT. `places`: where in it those of each request begin,
+    shape (n,), or those of all.
     """
 
     def __init__(
@@ -131,7 +123,6 @@ class Batch:
 
     @cached_property
     def memories(self) -> list[memoryview]:
-        """Memory of the bytes of each request."""
         whole, base = self._memory.data, self._memory.ctypes.data
         begins, sizes = self.commands["buffer"].astype(np.int64) - base, self.commands["bytes"].astype(np.int64)
         return [whole[begin : begin + size] for begin, size in zip(begins.tolist(), sizes.tolist(), strict=True)]

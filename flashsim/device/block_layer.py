@@ -11,8 +11,7 @@ from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import COMMAND, FLUSH, SECTOR, Commands, Integers, Requests
 from flashsim.core.units import KIB, format_size
 
-#: The largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
-MAXIMUM_COMMAND = 128 * KIB
+MAXIMUM_COMMAND = 128 * KIB  #: The largest command of Linux kernels around 2009 (``max_sectors_kb`` = 128).
 
 # What a request can be refused for.
 _NONE, _RAGGED, _EMPTY, _OUTSIDE = range(4)
@@ -53,8 +52,6 @@ def command_counts(lengths: Integers, maximum: int = MAXIMUM_COMMAND) -> Integer
 def split(requests: Requests, maximum: int = MAXIMUM_COMMAND, zone: int = 0) -> Commands:
     """The commands of requests, each at most `maximum` bytes and within one zone, in order; shape (m,), dtype COMMAND.
 
-    Examples
-    --------
     >>> from flashsim.core.request import WRITE, make_requests
     >>> split(make_requests(WRITE, 0, 300 * 1024))["length"].tolist()
     [131072, 131072, 45056]

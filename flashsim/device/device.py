@@ -25,17 +25,9 @@ if TYPE_CHECKING:
 class Device:
     """A simulated drive under virtual time.
 
-    Parameters
-    ----------
-    preset
-        What drive it is.
-    model
-        ``"engine"`` (compiled) or ``"specification"`` (SimPy); both give the same times.
-    maximum_command
-        Bytes; larger requests are split into commands of this size.
+    `preset`: what drive it is. `model`: ``"engine"`` (compiled) or ``"specification"`` (SimPy); both give the same times.
+    `maximum_command`: bytes; larger requests are split into commands of this size.
 
-    Examples
-    --------
     >>> from flashsim.core.request import READ, make_requests
     >>> drive = Device.open("ocz-core-60gb")
     >>> completions = drive.serve(make_requests(READ, 0, 4096))

@@ -10,8 +10,7 @@ from flashsim.core.policies import Policy
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
 
-#: The two witnesses of each kind of drive.
-MODELS = ("engine", "specification")
+MODELS = ("engine", "specification")  #: The two witnesses of each kind of drive.
 #: The modules of each kind's models, in full, since kept results rest on every module that a source names; a class is named after both.
 _MODULES = {
     "hdd": {"engine": "flashsim.hdd.engine.drive", "specification": "flashsim.hdd.specification.drive"},

@@ -49,8 +49,6 @@ def meaning(figure: str) -> str:
 def show(figure: str, value: float) -> str:
     """A figure with its unit.
 
-    Examples
-    --------
     >>> show("sequential_read", 120_000_000), show("read_access", 350_000), show("random_read_iops", 35000)
     ('120 MB/s', '350 us', '35,000/s')
     """

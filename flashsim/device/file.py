@@ -20,8 +20,7 @@ from flashsim.device.aio import Queue, call, check_outstanding, in_sets, kernel_
 from flashsim.device.batch import Batch, Bytes, LastingMemory, aligned_buffer
 
 _ALIGNMENTS = (512, 4096)
-#: Requests that may be outstanding at once without being announced.
-MOST_OUTSTANDING = 1024
+MOST_OUTSTANDING = 1024  #: Requests that may be outstanding at once without being announced.
 
 
 class NoDirectIOError(FlashsimError):
@@ -31,35 +30,14 @@ class NoDirectIOError(FlashsimError):
 class RealDevice:
     """A file or block device that joins run on and traces are replayed on.
 
-    Parameters
-    ----------
-    path
-        A regular file (made, if there is none) or a block device.
-    size
-        Bytes needed; a file is made so long.
-    allow_write
-        Without it nothing is opened.
-    replace
-        Whether a file that exists already may be overwritten.
-    read_only
-        Opened for reading: it must exist, nothing of it is changed, and it may be in use.
-    buffered
-        Through the page cache instead of O_DIRECT; requests may then begin and end anywhere.
+    `path`: a regular file (made, if there is none) or a block device. `size`: bytes needed; a file is made so long. `allow_write`: without
+    it nothing is opened. `replace`: whether a file that exists already may be overwritten. `read_only`: opened for reading: it must exist,
+    nothing of it is changed, and it may be in use. `buffered`: through the page cache instead of O_DIRECT; requests may then begin and end
+    anywhere.
 
-    Raises
-    ------
-    RefusedError
-        Writing was not allowed, the file exists already, or the device is mounted or in use.
-    MissingFileError
-        There is nothing to read.
-    CapacityError
-        The file, the block device, or the file system, is too small.
-    NoDirectIOError
-        The file system does not do O_DIRECT.
-    RefusedError
-        The system is not Linux.
-    FlashsimError
-        Permission is missing.
+    Raises RefusedError: writing was not allowed, the file exists already, or the device is mounted or in use; MissingFileError: there is
+    nothing to read; CapacityError: the file, the block device, or the file system, is too small; NoDirectIOError: the file system does not
+    do O_DIRECT; RefusedError: the system is not Linux; FlashsimError: permission is missing.
     """
 
     def __init__(
@@ -111,8 +89,7 @@ class RealDevice:
             if isinstance(problem, OSError):
                 raise self._refusal(problem) from problem
             raise
-        #: Zero of the device's clock, ns of `time.perf_counter_ns`.
-        self.opened = perf_counter_ns()
+        self.opened = perf_counter_ns()  #: Zero of the device's clock, ns of `time.perf_counter_ns`.
 
     def _refusal(self, problem: OSError) -> FlashsimError:
         if problem.errno == errno.EBUSY:
@@ -267,7 +244,6 @@ class RealDevice:
             self._file = -1
 
     def remove_if_new(self) -> None:
-        """Delete the file, if it did not exist before."""
         if self.is_new:
             self.path.unlink(missing_ok=True)
 

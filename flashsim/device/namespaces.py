@@ -15,10 +15,8 @@ from flashsim.device.device import Device
 class Namespace:
     """A range of a device, whose time passes for all of its namespaces alike; requests to it end as those of the device do."""
 
-    #: The drive.
-    device: Device
-    #: Of the namespace.
-    name: str
+    device: Device  #: The drive.
+    name: str  #: Of the namespace.
     #: Bytes of the drive before it, and in it.
     offset: int
     capacity: int
@@ -34,15 +32,9 @@ class Namespace:
 def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
     """Divide a device into namespaces of so many bytes each, one behind the other; what is left belongs to none.
 
-    Raises
-    ------
-    InvalidParameterError
-        A size is no positive multiple of the sector, or a namespace ends within a zone or a mapping unit.
-    CapacityError
-        They do not fit.
+    Raises InvalidParameterError: a size is no positive multiple of the sector, or a namespace ends within a zone or a mapping unit;
+    CapacityError: they do not fit.
 
-    Examples
-    --------
     >>> spaces = divide(Device.open("intel-x25e-64gb"), {"log": 10**9, "data": 2**30})
     >>> [(space.name, space.offset) for space in spaces.values()]
     [('log', 0), ('data', 1000000000)]

@@ -117,18 +117,9 @@ def refuse_zoned(preset: Preset, instead: str) -> None:
 def load(name: str) -> Preset:
     """The preset of that name, or in the TOML file at that path, or the drive that DiskSim's files there describe (``.parv``).
 
-    Raises
-    ------
-    UnknownNameError
-        No preset has that name; close ones are suggested.
-    MissingFileError
-        There is no file at that path.
-    DamagedFileError
-        The file is no TOML or not a preset.
-    InvalidParameterError
-        A value is missing or out of bounds.
-    RefusedError
-        A value names a Python file (see `flashsim.core.preset_files.check_members`).
+    Raises UnknownNameError: no preset has that name; close ones are suggested; MissingFileError: there is no file at that path;
+    DamagedFileError: the file is no TOML or not a preset; InvalidParameterError: a value is missing or out of bounds; RefusedError: a value
+    names a Python file (see `flashsim.core.preset_files.check_members`).
     """
     if name.endswith(diskspecs.ENDINGS):
         drive = diskspecs.read(Path(name))

@@ -31,26 +31,21 @@ from flashsim.ssd.parameters import SsdParameters
 
 #: Erase blocks outside the reserve that a plane keeps at least; cylinders that each zone of a disk does.
 LEAST_BLOCKS, LEAST_CYLINDERS = 4, 4
-#: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
-SHORT = 96
+SHORT = 96  #: Flash pages of an erase block of a small drive at most: whole word lines of any number of bits.
 #: Of a part in use at least: blocks a plane outside the reserve, spare ones beyond those that its open blocks hold back, and log blocks
 #: or pages of a cached map.
 _BLOCKS, _BEYOND, _GRAINS = 24, 2, 16
-#: Blocks of a collector that cost-benefit, whose ages are coarse where blocks are few, loses at least.
-_COARSE = 0.2
+_COARSE = 0.2  #: Blocks of a collector that cost-benefit, whose ages are coarse where blocks are few, loses at least.
 #: How many times as large an SLC cache of a part in use may be, in blocks, as its share of the whole's.
 _CACHE_GRAIN = 1.03
 #: The share of what is spare by which planes of a part in use may differ in how full they are.
 _UNEVEN = 0.05
-#: Parts of a disk that are told by the numbers of its tracks.
-_TRACKS = ("slips", "defects")
+_TRACKS = ("slips", "defects")  #: Parts of a disk that are told by the numbers of its tracks.
 
 
 def part_of(preset: Preset, parts: int) -> Preset:
     """One of so many parts of a drive; of an array, of each of its drives.
 
-    Examples
-    --------
     >>> from flashsim.device import presets
     >>> whole = presets.load("iodrive-slc-160gb")
     >>> hundredth = part_of(whole, 100)
@@ -85,10 +80,7 @@ def most_parts(preset: Preset) -> int:
 def small_drive(name: str, size: int = 1) -> Preset:
     """A part of a preset, by its name or file, which is fast to make anew: of few erase blocks, and short ones, that hold `size` bytes.
 
-    Raises
-    ------
-    InvalidParameterError, CapacityError
-        The preset is an array, or smaller than that.
+    Raises InvalidParameterError or CapacityError: the preset is an array, or smaller than that.
     """
     whole = presets.load(name)
     if whole.array is not None:

@@ -4,8 +4,6 @@ Durable are writes that were acknowledged with forced unit access, or before the
 acknowledged by a drive that writes through.  Tests of drives hold what is left against the law; crashes of databases make pages of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,14 +16,8 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, SECTOR, TRIM, WRITE,
 def durable_writes(requests: Requests, acknowledged: Completions, writes_through: bool) -> set[int]:
     """Writes that no power cut may take, by their places among the requests.
 
-    Parameters
-    ----------
-    requests
-        All requests of the drive, whose ids are their places.
-    acknowledged
-        Those that had completed.
-    writes_through
-        Whether the drive acknowledges a write when it is durable.
+    `requests`: all requests of the drive, whose ids are their places; `acknowledged`: those that had completed; `writes_through`: whether
+    the drive acknowledges a write when it is durable.
     """
     places: Integers = acknowledged["id"]
     operations: Integers = requests["operation"][places]

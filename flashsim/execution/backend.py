@@ -117,14 +117,12 @@ def _check_new_pages(request: NewPages, *, at_once: bool) -> None:
 
 
 def _fits(layout: Layout, tuples: Tuples) -> bool:
-    """Page boundaries rise, and no page has more than it holds."""
     rising = bool((tuples.pages[1:] >= tuples.pages[:-1]).all())
     before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])
     return rising and int(np.diff(before[tuples.pages]).max(initial=0)) <= layout.room
 
 
 def _check_places(request: Write, *, at_once: bool) -> None:
-    """Refuse pages that are neither there nor next."""
     file = request.file
     _check_extents("write", request)
     end = 0 if request.append else file.pages
@@ -193,8 +191,7 @@ ResultRows = Callable[..., None]
 class Backend(Protocol):
     """Does the requests of an algorithm, on one or more machines."""
 
-    #: Runs, a machine each; what is the same on all machines is counted in the first alone.
-    runs: list[Run]
+    runs: list[Run]  #: Runs, a machine each; what is the same on all machines is counted in the first alone.
 
     def read(self, request: Read) -> Tuples | None:
         """Read extents and return their tuples, if any are wanted."""

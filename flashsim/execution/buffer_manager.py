@@ -13,7 +13,7 @@ from threading import Lock
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, RefusedError, check_least
 from flashsim.core.replacement import Numbers
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Flush, Latch, Mode, Psync, Read, Release, Request, Write
@@ -23,8 +23,7 @@ from flashsim.storage.pool.buffer_pool import BufferPool, Exchanges
 from flashsim.storage.pool.simulation import Writes
 from flashsim.storage.rows import Tuples
 
-#: Most pages that are read, or written by a flush, in one go.
-_MOST = 1024
+_MOST = 1024  #: Most pages that are read, or written by a flush, in one go.
 
 
 @dataclass(eq=False)
@@ -40,25 +39,16 @@ class Fixed:
 class BufferManager:
     """A buffer pool whose pages are read and written.
 
-    Parameters
-    ----------
-    pool
-        Empty; its files hold tuples of any row format, or tokens (`flashsim.storage.content`).
-    depth
-        So many pages at most are exchanged at once: those that leave are written in one psync call, those that enter are read in another.
-        With 1, each page is written or read after the one before, in the order of the references.
-    shared
-        Whether several strands use the pool, in a driver that runs several.
+    `pool`: empty; its files hold tuples of any row format, or tokens (`flashsim.storage.content`).  `depth`: so many pages at most are
+    exchanged at once: those that leave are written in one psync call, those that enter are read in another; with 1, each page is written or
+    read after the one before, in the order of the references.  `shared`: whether several strands use the pool, in a driver that runs
+    several.
 
-    Raises
-    ------
-    InvalidParameterError
-        A depth below 1.
+    Raises InvalidParameterError: a depth below 1.
     """
 
     def __init__(self, pool: BufferPool, *, depth: int = 1, shared: bool = False) -> None:
-        if depth < 1:
-            raise InvalidParameterError("depth", depth, "it must be at least 1")
+        check_least(1, depth=depth)
         self.pool, self._depth = pool, depth
         self._mode = Mode.BATCH if depth > 1 else Mode.SERIAL
         self._latch = Latch("buffer pool") if shared else None
@@ -77,7 +67,6 @@ class BufferManager:
         return Fixed(file, numbers, self.pool.lsns_of(numbers))
 
     def unfix(self, fixed: Fixed) -> None:
-        """Give pages up."""
         self._check_held("unfix", fixed)
         with self._lock:
             self.pool.unfix(fixed.numbers)
@@ -118,14 +107,8 @@ class BufferManager:
     def refer(self, numbers: Integers, writes: Writes | None = None, next_uses: Numbers | None = None) -> Algorithm:
         """Let pages that hold tokens be fixed, changed by those references that write, and given up, each before the next.
 
-        Parameters
-        ----------
-        numbers
-            As the pool numbers them, shape (n,).
-        writes
-            1 for a reference that writes its page, shape (n,).
-        next_uses
-            The number of the reference that asks for each page next, for policies that know the future, shape (n,).
+        `numbers`: as the pool numbers them, shape (n,); `writes`: 1 for a reference that writes its page, shape (n,); `next_uses`: the
+        number of the reference that asks for each page next, for policies that know the future, shape (n,).
         """
         assert all(map(holds_tokens, self.pool.files))
         yield from self._exchange(lambda: self.pool.refer(numbers, writes, next_uses))

@@ -32,24 +32,15 @@ _DEVICE, _PAGE, _OPERATION, _PAUSE = range(4)
 class ClosedClients:
     """Clients that each reference random pages one after the other.
 
-    Raises
-    ------
-    InvalidParameterError
-        A value out of bounds.
+    Raises InvalidParameterError: a value out of bounds.
     """
 
-    #: How many.
-    clients: int
-    #: Nanoseconds before each reference, or their mean.
-    think: int = 0
-    #: Whether think times are exponentially distributed.
-    exponential: bool = False
-    #: Bytes.
-    page_size: int = 4096
-    #: Of the references, from 0 to 1.
-    write_share: float = 0.0
-    #: Of all that is drawn: each draw is a function of the client and the number of its reference.
-    seed: int = 0
+    clients: int  #: How many.
+    think: int = 0  #: Nanoseconds before each reference, or their mean.
+    exponential: bool = False  #: Whether think times are exponentially distributed.
+    page_size: int = 4096  #: Bytes.
+    write_share: float = 0.0  #: Of the references, from 0 to 1.
+    seed: int = 0  #: Of all that is drawn: each draw is a function of the client and the number of its reference.
     #: Processor cores by which clients go round, and each of which lets one client think at a time; 0: they all think at once.
     cores: int = 0
 
@@ -85,18 +76,12 @@ class ClientTables(NamedTuple):
     """Tables of the clients' function."""
 
     numbers: Integers
-    #: Pages of each device.
-    pages: Integers
-    #: A heap of the clients that think, shape (clients, 2): until when, and which.
-    heap: Integers
-    #: References of each client so far.
-    references: Integers
-    #: Time at which each client issued its last request.
-    issued: Integers
-    #: Completed requests of each device, and the sum of their response times, shape (devices, 2).
-    counts: Integers
-    #: Until when each core has clients that think.
-    cores: Integers
+    pages: Integers  #: Pages of each device.
+    heap: Integers  #: A heap of the clients that think, shape (clients, 2): until when, and which.
+    references: Integers  #: References of each client so far.
+    issued: Integers  #: Time at which each client issued its last request.
+    counts: Integers  #: Completed requests of each device, and the sum of their response times, shape (devices, 2).
+    cores: Integers  #: Until when each core has clients that think.
 
 
 _STATE = types.Tuple((group_type((VECTOR, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, VECTOR), ClientTables),))
@@ -111,7 +96,6 @@ def _draw(numbers: Integers, client: int, reference: int, what: int) -> int:
 
 @lean_kernel
 def think_time(numbers: Integers, client: int, reference: int) -> int:
-    """Think time of a client before a reference, ns."""
     if numbers[_EXPONENTIAL] == 0:
         return int(numbers[_THINK])
     return int(-math.log((_draw(numbers, client, reference, _PAUSE) + 1) / _RANGE) * numbers[_THINK])

@@ -174,21 +174,16 @@ def _run(
 class HostSide:
     """A host side for the loop."""
 
-    #: The function, compiled by ``kernel_of(ACT)``.
-    act: Any
+    act: Any  #: The function, compiled by ``kernel_of(ACT)``.
     #: What it works on, as `flashsim.core.state_table.StateTable` takes it.
     state: tuple[Any, ...]
     state_type: Any
-    #: When it acts for itself first, ns.
-    first: int
-    #: The most requests that it issues between two steps.
-    most: int
-    #: Bytes of its longest request.
-    longest: int
+    first: int  #: When it acts for itself first, ns.
+    most: int  #: The most requests that it issues between two steps.
+    longest: int  #: Bytes of its longest request.
     #: What is done when it wants a pause (`pause`); returns the state as it is from then on.
     paused: Callable[[], tuple[Any, ...]] | None = None
-    #: Flags of the writes of each device (`flashsim.core.request`); none without them.
-    write_flags: Sequence[int] = ()
+    write_flags: Sequence[int] = ()  #: Flags of the writes of each device (`flashsim.core.request`); none without them.
 
 
 @dataclass(frozen=True)
@@ -206,19 +201,9 @@ class Striped:
 class CompiledLoop:
     """Devices and a host side under one clock.
 
-    Parameters
-    ----------
-    devices
-        Engines, or striped ones; all idle.
-    side
-        The host side.
-    log
-        How many of the first completions to keep in `completed`.
-
-    Raises
-    ------
-    InvalidParameterError
-        No device, the same drive twice, requests outstanding, or a stripe of no whole sectors or longer than a drive.
+    `devices`: engines, or striped ones; all idle. `side`: the host side. `log`: how many of the first completions to keep in `completed`.
+    Raises InvalidParameterError: no device, the same drive twice, requests outstanding, or a stripe of no whole sectors or longer than a
+    drive.
     """
 
     def __init__(self, devices: Sequence[CompiledModel | Striped], side: HostSide, log: int = 0) -> None:
@@ -252,7 +237,6 @@ class CompiledLoop:
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self._clock[_NOW])
 
     @property

@@ -26,8 +26,6 @@ from flashsim.storage.volume import Volume
 
 
 class _Cores:
-    """The cores of one place."""
-
     def __init__(self, count: int) -> None:
         self.free = count
         self.waiting: deque[StrandState] = deque()
@@ -37,18 +35,9 @@ class _Cores:
 class ConcurrentDriver:
     """Strands on one machine, or, without one, taking turns in no time.
 
-    Parameters
-    ----------
-    volume, content
-        Where pages are and what they hold; base relations must have been added.
-    machine
-        Its devices may be in any state; what nobody waits for on them goes on in the background.
-    sink
-        Is handed every request, untimed, where there is no machine.
-    results
-        Is handed the result rows as they are made.
-    trim
-        Whether dropped temporary files are trimmed on the devices.
+    `volume` and `content`: where pages are and what they hold; base relations must have been added. `machine`: its devices may be in any
+    state; what nobody waits for on them goes on in the background. `sink`: is handed every request, untimed, where there is no machine.
+    `results`: is handed the result rows as they are made. `trim`: whether dropped temporary files are trimmed on the devices.
     """
 
     def __init__(
@@ -115,7 +104,6 @@ class ConcurrentDriver:
         self._ready.extend(self._strands[other] for other in self._coordination.end(strand.handle))
 
     def _next_event(self) -> None:
-        """Let time pass to the next event, and note who can go on."""
         busy = [port for port in self._ports if port.busy]
         if len(busy) == 1 and not self._timers:
             self._advance(busy[0], NEVER)

@@ -23,8 +23,7 @@ _FOLDER = PresetFolder(Path(__file__).parent / "cpu_presets", "CPU preset")
 #: Kinds of device that the kernel's prices are told apart by, and its prices.
 KINDS = ("hdd", "ssd")
 _PARTS = ("per_request", "per_byte")  # and per_call, which may be missing
-#: The name of the price of any kind of work that has none of its own.
-DEFAULT = "default"
+DEFAULT = "default"  #: The name of the price of any kind of work that has none of its own.
 
 
 @dataclass(frozen=True)
@@ -104,19 +103,14 @@ def mean_price(prices: Mapping[str, float]) -> float:
 
 
 def names() -> list[str]:
-    """The CPU presets that come with flashsim, sorted."""
     return _FOLDER.names()
 
 
 def load(name: str) -> CpuModel:
     """The CPU preset of that name, or in the TOML file at that path.
 
-    Raises
-    ------
-    UnknownNameError
-        No preset has that name.
-    MissingFileError, DamagedFileError
-        The file does not exist; or is not a CPU preset, lacks a price, or has one that is no number of at least 0.
+    Raises UnknownNameError: no preset has that name; MissingFileError or DamagedFileError: the file does not exist; or is not a CPU preset,
+    lacks a price, or has one that is no number of at least 0.
     """
     path, document = _FOLDER.read(name)
     sources: dict[str, str] = {}
@@ -182,12 +176,10 @@ class UserTime:
         self._before: list[int] = []
 
     def pass_by(self, request: Cpu) -> None:
-        """Let CPU work be done."""
         if self.cpu is not None:
             self.pass_time(round(self.cpu.user_time(request.work)))
 
     def pass_time(self, time: int) -> None:
-        """Let time pass, ns."""
         self.since += time
         self.spent += time
 

@@ -27,8 +27,7 @@ from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.volume import Volume
 
-#: Pages encoded at once while a relation is loaded onto a real device.
-_LOAD_PAGES = 4096
+_LOAD_PAGES = 4096  #: Pages encoded at once while a relation is loaded onto a real device.
 
 
 def run(
@@ -44,25 +43,11 @@ def run(
 ) -> list[Run]:
     """Run an algorithm where it is to run, by the driver that can.
 
-    Parameters
-    ----------
-    algorithm
-        Makes a fresh generator over `files`.
-    on
-        Simulated machines; a real device, whose content is destroyed; or None, for counts and requests without times.
-    strands
-        Whether the algorithm begins strands; on simulated machines one that begins any is refused without it.
-    sink
-        Is handed every request on a real device or on none; on machines their own sinks are.
-    results
-        Is handed the result rows, of several machines those of the first.
-    progress
-        Is told how much of the relations has been loaded onto a real device.
-
-    Returns
-    -------
-    list of Run
-        One a machine, or one; with `strands` of `ConcurrentRun`, but for runs without a device.
+    `algorithm` makes a fresh generator over `files`.  `on` are simulated machines; a real device, whose content is destroyed; or None, for
+    counts and requests without times.  `strands`: whether the algorithm begins strands; on simulated machines one that begins any is
+    refused without it.  `sink` is handed every request on a real device or on none; on machines their own sinks are.  `results` is handed
+    the result rows, of several machines those of the first; `progress` how much of the relations has been loaded onto a real device.
+    Returns a run a machine, or one; with `strands` each is a `ConcurrentRun`, but for runs without a device.
     """
     if on is None:
         return [trace_only(algorithm(), files, sink, placement=placement, results=results)]
@@ -87,10 +72,7 @@ def simulate(
 
     Devices of machines are fresh, or as earlier work has left them; with `trim`, dropped temporary files are trimmed on them.
 
-    Raises
-    ------
-    CapacityError
-        The smallest machine's devices cannot hold the relations and temporary files.
+    Raises CapacityError: the smallest machine's devices cannot hold the relations and temporary files.
     """
     if not machines:
         raise InvalidParameterError("machines", 0, "at least one is needed (trace_only needs none)")
@@ -108,12 +90,7 @@ def run_strands(
 ) -> ConcurrentRun:
     """Run an algorithm of one or more strands on one simulated machine, whose CPU preset says how many cores there are.
 
-    Raises
-    ------
-    CapacityError
-        The devices cannot hold the relations and temporary files.
-    DeadlockError
-        Strands wait for each other.
+    Raises CapacityError: the devices cannot hold the relations and temporary files; DeadlockError: strands wait for each other.
     """
     return ConcurrentDriver(load(files, [machine], placement), ColumnContent(), machine, results=results, trim=trim).run(algorithm)
 
@@ -149,14 +126,8 @@ def run_on_device(
 ) -> ConcurrentRun:
     """Run an algorithm of one or more strands on a real device; the machine's cores are those that this process may use.
 
-    Parameters
-    ----------
-    device
-        Opened for writing; what it holds is destroyed.
-    placement
-        ``packed`` or ``spread``.
-    progress
-        Is told how much of the relations has been loaded.
+    `device`: opened for writing; what it holds is destroyed. `placement`: ``packed`` or ``spread``. `progress`: is told how much of the
+    relations has been loaded.
     """
     check_real_placement(placement)
     volume = Volume([device.size], placement)

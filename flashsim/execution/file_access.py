@@ -14,8 +14,7 @@ from flashsim.storage.heap_file import File, in_order
 from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Extents, Volume
 
-#: The label of requests that the file system makes itself.
-METADATA = "metadata"
+METADATA = "metadata"  #: The label of requests that the file system makes itself.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +76,8 @@ class FileAccess(ABC):
     files are trimmed on the devices.
     """
 
-    #: CPU work for a page takes time, so that it passes between the writes of a series.
-    has_priced_pages = False
-    #: Blocks are read, and pages written, all together.
-    takes_blocks = False
+    has_priced_pages = False  #: CPU work for a page takes time, so that it passes between the writes of a series.
+    takes_blocks = False  #: Blocks are read, and pages written, all together.
 
     def __init__(self, volume: Volume, content: ColumnContent, *, trim: bool = False) -> None:
         self.volume = volume
@@ -164,7 +161,6 @@ class FileAccess(ABC):
         self._issue_at(FLUSH, self.volume.device(file), 0, 0, file.name)
 
     def drop(self, file: File) -> None:
-        """Free a temporary file, and trim it if asked to."""
         self.content.drop(file)
         for device, offset, length in self.volume.drop(file):
             if self.trim:

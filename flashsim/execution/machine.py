@@ -16,17 +16,13 @@ from flashsim.storage.volume import Volume
 class Machine:
     """Devices, a CPU and a recorder that see the same requests."""
 
-    #: As many as the volume has.
-    devices: Sequence[Device]
-    #: Prices of CPU work; without it, CPU work takes no time.
-    cpu: CpuModel | None = None
+    devices: Sequence[Device]  #: As many as the volume has.
+    cpu: CpuModel | None = None  #: Prices of CPU work; without it, CPU work takes no time.
     #: Is handed every request with its completion.
     sink: Sink | None = None
     name: str = ""
-    #: Bytes from a device's begin to the volume's.
-    start: int = 0
-    #: Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
-    full: bool = False
+    start: int = 0  #: Bytes from a device's begin to the volume's.
+    full: bool = False  #: Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
     #: That of devices which are miniatures; of several machines that of the first counts.
     scale: float = 1.0
     now: int = field(default=0, init=False)
@@ -38,14 +34,8 @@ class Machine:
 def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> Volume:
     """Place base relations, and mark them as written on every machine's devices.
 
-    Raises
-    ------
-    CapacityError
-        The smallest machine's devices cannot hold the relations.
-    RefusedError
-        Machines have devices of different zones.
-    InvalidParameterError
-        Pages are not multiples of what a zoned drive writes at least.
+    Raises CapacityError: the smallest machine's devices cannot hold the relations; RefusedError: machines have devices of different zones;
+    InvalidParameterError: pages are not multiples of what a zoned drive writes at least.
     """
     for device in (device for machine in machines for device in machine.devices if device.zone_size):
         grain = device.zones.grain

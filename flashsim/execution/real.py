@@ -70,14 +70,8 @@ class _Log:
 class RealStrand:
     """The backend of one strand on a real device; pages are bytes in each file's page format.
 
-    Parameters
-    ----------
-    volume
-        Where pages are; base relations must have been added and written.
-    sink
-        Is handed every request with the times measured, ns since the device was opened.
-    parent
-        The strand that begins this one, and whose log it shares.
+    `volume`: where pages are; base relations must have been added and written. `sink`: is handed every request with the times measured, ns
+    since the device was opened. `parent`: the strand that begins this one, and whose log it shares.
     """
 
     def __init__(

@@ -31,8 +31,6 @@ class Counted(Tuples):
 
 
 class _NoContent(ColumnContent):
-    """Content that nobody asks for."""
-
     def write(self, file: File, starts: Integers, counts: Integers, tuples: Tuples) -> None:
         """Nothing is kept."""
 

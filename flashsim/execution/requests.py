@@ -20,8 +20,7 @@ from flashsim.core.request import Integers
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples
 
-#: Place of CPU work unless an algorithm names another.
-HOST = "host"
+HOST = "host"  #: Place of CPU work unless an algorithm names another.
 
 
 class Mode(Enum):
@@ -106,16 +105,9 @@ class NewPages(Psync):
 
     A driver that takes all of them together needs arrays only; its writes, one by one, are made where they are asked for.
 
-    Parameters
-    ----------
-    files
-        Where each write goes, shape (n,) as the next three.
-    pages, counts
-        Pages and tuples of each write.
-    cuts
-        Pages of a write that are one request, if it has more; the rest is another.  With 1 and `page_io`, every page is one.
-    tuples
-        Of all writes, one after another, on their pages.
+    `files`: where each write goes, shape (n,) as the next three. `pages` and `counts`: pages and tuples of each write. `cuts`: pages of a
+    write that are one request, if it has more; the rest is another.  With 1 and `page_io`, every page is one. `tuples`: of all writes, one
+    after another, on their pages.
     """
 
     __slots__ = ("counts", "cuts", "files", "page_io", "pages", "tuples")
@@ -146,7 +138,6 @@ class NewPages(Psync):
 
     @property
     def requests(self) -> Sequence[Write]:
-        """The writes."""
         of, firsts, lengths = self.extents
         writes, tuple_, page, new = [], 0, 0, dict[File, int]()
         bounds = np.searchsorted(of, np.arange(len(self.pages) + 1)).tolist()
@@ -168,12 +159,10 @@ class PageReads:
     #: The file of each page, by its place in `files`, and the number of the page in that file, shape (n,).
     of: Integers
     numbers: Integers
-    #: See `Read`.
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None  #: See `Read`.
 
     @property
     def requests(self) -> Sequence[Read]:
-        """The reads, one by one."""
         one, files = np.ones(1, np.int64), [self.files[place] for place in self.of.tolist()]
         return [Read(file, number, one, columns=self.columns) for file, number in zip(files, self.numbers.reshape(-1, 1), strict=True)]
 
@@ -215,8 +204,7 @@ class Blocks:
     #: The writes, and the block that each follows, rising.
     pages: NewPages | None = None
     of: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
-    #: A block is read page by page.
-    page_io: bool = False
+    page_io: bool = False  #: A block is read page by page.
 
     def part(self, first: int, end: int) -> Blocks:
         """Some of the blocks, without the work behind the last one's writes."""
@@ -337,8 +325,6 @@ def rewrite(
     `request` gives what stands for a request: another one, or an algorithm whose value answers it.  At a request of the kind `until` the
     rewriting pauses and returns it as it is, or None at the algorithm's end; rewritten again, the algorithm goes on after that request.
 
-    Examples
-    --------
     >>> def hashing():
     ...     yield Phase("build")
     ...     yield Cpu({Work.HASH: 10})

@@ -101,14 +101,10 @@ class ConcurrentRun(Run):
     #: A run a strand, in the order in which they began; their phases are their own.  Strands of one name, such as an algorithm begins one
     #: after the other, have one run.
     strands: list[Run] = field(default_factory=list)
-    #: Until the last strand ended, ns.
-    elapsed: int = 0
-    #: How many the machine has, by place.
-    cores: dict[str, int] = field(default_factory=dict)
-    #: Working time, by place, of all cores together, ns.
-    core_times: dict[str, int] = field(default_factory=dict)
-    #: How long each device had a request outstanding, ns.
-    device_times: list[int] = field(default_factory=list)
+    elapsed: int = 0  #: Until the last strand ended, ns.
+    cores: dict[str, int] = field(default_factory=dict)  #: How many the machine has, by place.
+    core_times: dict[str, int] = field(default_factory=dict)  #: Working time, by place, of all cores together, ns.
+    device_times: list[int] = field(default_factory=list)  #: How long each device had a request outstanding, ns.
 
     def __post_init__(self) -> None:
         self.strands = by_name(self.strands)

@@ -5,8 +5,6 @@ slots are all taken drops nothing: it issues what it missed as slots become free
 latency runs from issue.  These are the rules of the generator of SSD-iq (Haas, Lee, Bonnet and Leis, VLDB 2025).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,8 +22,7 @@ from flashsim.core.state_table import State, state_of
 from flashsim.core.units import KIB, MICROSECONDS, NEVER, SECONDS
 from flashsim.execution.compiled_loop import ACT, HostSide, issue
 
-#: Background threads, writes among their requests, and bytes of a request.
-THREADS, WRITES, PAGE = 6, 0.99, 4 * KIB
+THREADS, WRITES, PAGE = 6, 0.99, 4 * KIB  #: Background threads, writes among their requests, and bytes of a request.
 #: Requests of a thread that are outstanding at most, and how far behind its schedule a thread forgets it.
 SLOTS, FORGETS = 64, 5 * SECONDS
 #: Whole microseconds that latencies are counted in; the last are all longer ones.
@@ -42,14 +39,10 @@ class ThreadTables(NamedTuple):
     """Tables of the threads' function."""
 
     numbers: Integers
-    #: A row a thread.
-    threads: Integers
-    #: The free slots of each thread, of which the first `_FREE` are in use, shape (threads, SLOTS).
-    free: Integers
-    #: Issue and operation of the request in each slot, shape (threads * SLOTS, 2).
-    slots: Integers
-    #: Latencies of the probe, us, of reads and of writes, shape (2, BINS).
-    latencies: Integers
+    threads: Integers  #: A row a thread.
+    free: Integers  #: The free slots of each thread, of which the first `_FREE` are in use, shape (threads, SLOTS).
+    slots: Integers  #: Issue and operation of the request in each slot, shape (threads * SLOTS, 2).
+    latencies: Integers  #: Latencies of the probe, us, of reads and of writes, shape (2, BINS).
 
 
 _STATE = types.Tuple((group_type((VECTOR, MATRIX, MATRIX, MATRIX, MATRIX), ThreadTables),))
@@ -63,10 +56,8 @@ class ScheduledThreads:
     #: Requests a second of all background threads, and of the probe.
     background: float
     probe: float
-    #: Writes among the probe's requests.
-    probe_write_share: float = 0.5
-    #: Of all that is drawn: each draw is a function of the thread and the number of its request.
-    seed: int = 0
+    probe_write_share: float = 0.5  #: Writes among the probe's requests.
+    seed: int = 0  #: Of all that is drawn: each draw is a function of the thread and the number of its request.
 
     def __post_init__(self) -> None:
         if not 0 <= self.background <= SECONDS or not 0 < self.probe <= SECONDS:
@@ -118,7 +109,6 @@ def gap(tables: ThreadTables, thread: int) -> int:
 
 @lean_kernel
 def place_and_operation(tables: ThreadTables, thread: int) -> tuple[int, int]:
-    """Offset and operation of a thread's next request."""
     page = (_draw(tables, thread, _PAGE) * int(tables.numbers[_PAGES])) >> 32
     operation = WRITE if _draw(tables, thread, _OPERATION) < tables.threads[thread, _WRITES] else READ
     return page * PAGE, operation

@@ -10,7 +10,7 @@ from typing import Any
 import simpy
 
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.host_specification import delay
+from flashsim.core.host_specification import delay, follow
 from flashsim.core.model import DeviceModel
 from flashsim.core.request import SECTOR, WRITE, make_requests
 from flashsim.core.units import NEVER
@@ -29,12 +29,10 @@ class CausalEnvironment(simpy.Environment):
         self._causes: dict[simpy.Event, int] = {}
 
     def schedule(self, event: simpy.Event, *args: Any, **kwargs: Any) -> None:
-        """See `simpy.Environment.schedule`."""
         self._causes[event] = self.cause
         super().schedule(event, *args, **kwargs)
 
     def step(self) -> None:
-        """See `simpy.Environment.step`."""
         if self._queue:
             self.cause = self._causes.pop(self._queue[0][-1])
         super().step()
@@ -43,22 +41,14 @@ class CausalEnvironment(simpy.Environment):
 class SpecifiedDevices:
     """Devices, each of one drive or of several that are striped.
 
-    Parameters
-    ----------
-    env
-        The clock.
-    devices
-        Of each the models of its drives, and bytes of a stripe.
-    processor
-        Which of them is one, whose requests are no causes: what it worked for goes on being one.
+    `env`: the clock; `devices`: of each the models of its drives, and bytes of a stripe; `processor`: which of them is one, whose requests
+    are no causes: what it worked for goes on being one.
     """
 
     def __init__(self, env: CausalEnvironment, devices: Sequence[tuple[Sequence[DeviceModel], int]], processor: int = -1) -> None:
         self.env, self.devices, self._processor = env, devices, processor
-        #: Flags of the writes of each device (`flashsim.core.request`).
-        self.write_flags = [0] * len(devices)
-        #: Outstanding requests of each device.
-        self.pending = [0] * len(devices)
+        self.write_flags = [0] * len(devices)  #: Flags of the writes of each device (`flashsim.core.request`).
+        self.pending = [0] * len(devices)  #: Outstanding requests of each device.
         #: Requests: when, of which device, operation, offset and length; for each the one after whose completion it was made; and
         #: completions: when, at which device, the number of the request.
         self.requests: list[tuple[int, int, int, int, int]] = []
@@ -81,8 +71,7 @@ class SpecifiedDevices:
         if self._sent_count == len(self.requests):
             self._then(0, SENDING, self._send)
         event = self._events[len(self.requests)] = event or self.env.event()
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._less(device))
+        follow(event, lambda: self._less(device))
         self.requests.append((int(self.env.now), device, operation, offset, length))
         self.causes.append(self.env.cause)
         self.pending[device] += 1
@@ -92,9 +81,7 @@ class SpecifiedDevices:
         self.pending[device] -= 1
 
     def _then(self, duration: int, priority: int, call: Callable[[], None]) -> None:
-        event = delay(self.env, duration, priority)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: call())
+        follow(delay(self.env, duration, priority), call)
 
     def _send(self) -> None:
         for tag in range(self._sent_count, len(self.requests)):
@@ -140,14 +127,8 @@ _Write = tuple[int, int, int, simpy.Event, Any]
 class DiskWrites:
     """Writes of pages, none of which begins while another one of the same page is outstanding: a disk may serve the later one first.
 
-    Parameters
-    ----------
-    env
-        The clock.
-    ask
-        Asks the disk for the writing of pages: the first, how many, what happens when it has ended, and what the caller gave besides.
-    note
-        Counts by name.
+    `env`: the clock; `ask`: asks the disk for the writing of pages: the first, how many, what happens when it has ended, and what the
+    caller gave besides; `note`: counts by name.
     """
 
     def __init__(self, env: simpy.Environment, ask: Callable[[int, int, simpy.Event, Any], object], note: Callable[..., None]) -> None:
@@ -213,8 +194,7 @@ class GroupCommit:
         self.note(log_writes=1)
         event = self.devices.ask(self.number, WRITE, self._end, length)
         self._end += length
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._wake([event for event, _ in group]))
+        follow(event, lambda: self._wake([event for event, _ in group]))
 
     def _wake(self, group: list[simpy.Event]) -> None:
         for event in group:

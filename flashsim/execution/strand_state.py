@@ -45,8 +45,7 @@ def check_strand(other: Strand, strands: Container[Strand]) -> None:
         raise InvalidParameterError("wait", getattr(other, "name", other), "this run has no such strand")
 
 
-#: A strand waits for the end of another strand, or for a latch.
-Awaited = Strand | Latch
+Awaited = Strand | Latch  #: A strand waits for the end of another strand, or for a latch.
 
 
 class Coordination:
@@ -95,7 +94,6 @@ class Coordination:
         return waiters
 
     def deadlock(self) -> DeadlockError:
-        """The error that says who waits for whom."""
         names = {latch: f"latch {latch.name}, which {holder.name} holds" for latch, holder in self._holders.items()}
         waits = (f"{strand.name} waits for {names[one] if isinstance(one, Latch) else one.name}" for strand, one in self.waits.items())
         return DeadlockError(f"deadlock: {'; '.join(waits)}")
@@ -162,7 +160,6 @@ class StrandState(FileAccess):
         self._began = now
 
     def take_steps(self) -> list[StrandStep]:
-        """The steps since the last call."""
         steps, self._steps = self._steps, []
         return steps
 

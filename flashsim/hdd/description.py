@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from flashsim.core.parameters import count, duration, number, rate, size, switch, table, text
 from flashsim.core.request import READ, SECTOR, WRITE
 
-#: A link that holds nothing up.
-UNLIMITED = 10**12
+UNLIMITED = 10**12  #: A link that holds nothing up.
 
 #: Schemes of sparing, in the order of DiskSim's numbers for them; see `hdd.state.layout`.
 SPARING = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, check_known
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE, Commands, Requests
 from flashsim.core.units import NEVER, format_size
@@ -14,8 +14,7 @@ from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.state.layout import SLOT_UNIT, sectors_of
 from flashsim.hdd.state.seek import seek_curve
 
-#: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
-_MOST_SECTORS = 2**40
+_MOST_SECTORS = 2**40  #: A drive has at most so many sectors; the times of a stream then stay below 2**62 ns.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +24,7 @@ class HddParameters(DriveDescription):
     def __post_init__(self) -> None:
         _check_sizes(self)
         for name, choices in (("sparing", SPARING), ("head_order", HEAD_ORDERS), ("read_ahead_bound", BOUNDS)):
-            if getattr(self, name) not in choices:
-                raise UnknownNameError(name, getattr(self, name), choices)
+            check_known(name, getattr(self, name), choices)
         FAMILY.load(self.scheduler)
         _check_layout(self)
         _check_arm(self)

@@ -20,8 +20,7 @@ from flashsim.execution.compiled_loop import Striped
 from flashsim.ssd.precondition import Precondition, precondition
 from traces.references.base import parsed
 
-#: The name of a station whose times come from requests a second.
-RATES = "rates"
+RATES = "rates"  #: The name of a station whose times come from requests a second.
 #: Bytes in a row on one of several drives: what a scan of 32 pages reads at once, or the cleaner writes, lies on one.
 STRIPE = 256 * KIB
 #: Counters of the flash drives of a device together: bytes that the host wrote, bytes of flash pages programmed, those of them
@@ -33,28 +32,14 @@ _FORM = re.compile(r"(?:(?P<drives>[1-9][0-9]{0,3})x)?(?P<preset>.+?)(?:/(?P<par
 
 @dataclass(frozen=True)
 class Rates:
-    """Requests of a page that a device serves a second.
+    """Requests of a page that a device serves a second; exponentially distributed times have these means, others are constant."""
 
-    Parameters
-    ----------
-    read, write
-        Pages at random, by all servers together.
-    further
-        Pages a second that a request goes on with behind its first one, 0 for no end of them.
-    servers
-        Requests served at once.
-    exponential
-        Exponentially distributed times, with these means; otherwise constant ones.
-    speed
-        Percent: divides the time of a request's first page.
-    """
-
-    read: int
-    write: int
-    further: int = 0
-    servers: int = 1
-    exponential: bool = False
-    speed: int = 100
+    read: int = count("pages a second that are read at random, by all servers together")
+    write: int = count("pages a second that are written at random, by all servers together")
+    further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
+    servers: int = count("requests served at once", default=1)
+    exponential: bool = switch("whether times are exponentially distributed", default=False)
+    speed: int = count("percent, divides the time of a request's first page", default=100)
 
     def station(self, page_size: int) -> StationEngine:
         ahead = SECONDS // self.further if self.further else 0
@@ -67,18 +52,6 @@ class Rates:
 DISKS_3_1, SSD_3_1 = Rates(1015, 895, 26370, 8), Rates(12182, 12374)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _RatesText:
-    """Rates that a text may give."""
-
-    read: int = count("pages a second that are read at random, by all servers together")
-    write: int = count("pages a second that are written at random, by all servers together")
-    further: int = count("pages a second that a request goes on with behind its first one; 0 for no end of them", least=0, default=0)
-    servers: int = count("requests served at once", default=1)
-    exponential: bool = switch("whether times are exponentially distributed", default=False)
-    speed: int = count("percent, divides the time of a request's first page", default=100)
-
-
 #: Default rates of the disks and the SSD.
 _PUBLISHED: dict[str, dict[str, int]] = {"disk": vars(DISKS_3_1), "ssd": vars(SSD_3_1)}
 
@@ -87,14 +60,9 @@ _PUBLISHED: dict[str, dict[str, int]] = {"disk": vars(DISKS_3_1), "ssd": vars(SS
 class PoolDevice:
     """A device before it is made.
 
-    Parameters
-    ----------
-    purpose
-        One of `flashsim.execution.pooled.system.PURPOSES`.
-    text
-        ``rates`` (Do, 2012, table 3.1), with other values as ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or
-        TOML file, and one of so many parts of it (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are
-        striped, as ``8xtoshiba-5400-320gb``.
+    `purpose`: one of `flashsim.execution.pooled.system.PURPOSES`. `text`: ``rates`` (Do, 2012, table 3.1), with other values as
+    ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or TOML file, and one of so many parts of it
+    (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are striped, as ``8xtoshiba-5400-320gb``.
     """
 
     purpose: str
@@ -183,7 +151,7 @@ class PoolDevice:
         return match
 
     def rates(self) -> Rates:
-        return Rates(**vars(parsed(self.text, _RatesText, _PUBLISHED.get(self.purpose, {}))))
+        return parsed(self.text, Rates, _PUBLISHED.get(self.purpose, {}))
 
 
 def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:
@@ -210,17 +178,9 @@ def flash_counts(device: CompiledModel | Striped, page_size: int) -> list[int]:
 def wear(sums: Mapping[str, float], seconds: float, lifetime_erases: int) -> dict[str, float | None]:
     """Bytes programmed a transaction, write amplification, erases a second, and years until the drive's blocks have had all their erases.
 
-    Parameters
-    ----------
-    sums
-        Growth of `WORN` and ``transactions`` in `seconds`.
-    seconds
-        Virtual time.
-    lifetime_erases
-        Erases that the blocks of the whole drive last together; 0: unknown.
+    `sums`: growth of `WORN` and ``transactions`` in `seconds`. `seconds`: virtual time. `lifetime_erases`: erases that the blocks of the
+    whole drive last together; 0: unknown.
 
-    Examples
-    --------
     >>> sums = {"flash_written": 8e9, "flash_programmed": 16e9, "flash_erases": 62500, "transactions": 1e6}
     >>> result = wear(sums, 1000, 7680 * 96 * 100_000)
     >>> result["ssd_programmed_per_transaction"], result["ssd_write_amplification"], round(result["ssd_years"], 2)

@@ -20,10 +20,8 @@ from flashsim.execution.pooled.system import PURPOSES
 from flashsim.pools.setup import PoolResult, PoolSetup, SystemRun
 from flashsim.storage.log.recovery import Recovery
 
-#: How a system ends.
-SHUTDOWN, CRASH = ENDS = ("shutdown", "crash")
-#: Steps of an interval in which a shutdown's end is looked for.
-_STEPS = 60
+SHUTDOWN, CRASH = ENDS = ("shutdown", "crash")  #: How a system ends.
+_STEPS = 60  #: Steps of an interval in which a shutdown's end is looked for.
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,12 @@ class PeakToPeak:
     #: Counts of each interval before the end and after recovery.
     before: PoolResult
     after: PoolResult
-    #: Seconds of the shutdown, 0 after a crash.
-    shutdown: float
-    #: Seconds of recovery by phase.
-    phases: Mapping[str, float]
+    shutdown: float  #: Seconds of the shutdown, 0 after a crash.
+    phases: Mapping[str, float]  #: Seconds of recovery by phase.
     #: Records that survived, and their bytes, of the whole system.
     records: float
     log_bytes: float
-    #: Share of the SSD's frames that are in use after recovery.
-    warm: float
+    warm: float  #: Share of the SSD's frames that are in use after recovery.
     #: Counts of `flashsim.storage.log.recovery.Phases`, at the scale.
     work: Mapping[str, int]
     scale: float
@@ -58,7 +53,6 @@ class PeakToPeak:
 
     @property
     def recovery(self) -> float:
-        """Seconds of recovery."""
         return sum(self.phases.values())
 
     def frame(self, before: int) -> pd.DataFrame:
@@ -87,7 +81,6 @@ class PeakToPeak:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> PeakToPeak:
-        """A restart from the dictionary of `run_restart`."""
         return cls(**dict(record) | {"before": PoolResult.of(record["before"]), "after": PoolResult.of(record["after"])})
 
 
@@ -129,7 +122,6 @@ def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, An
 
 
 def _devices(whole: PoolSetup, run: SystemRun) -> dict[int, tuple[Sequence[Any], int]]:
-    """Devices of recovery, idle and as new."""
     devices = {}
     for name, part in whole.parts().items():
         if name != "ssd" or run.system.ssd:

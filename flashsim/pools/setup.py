@@ -43,61 +43,33 @@ Watch = Callable[[int, Mapping[str, Integers]], None]
 
 @dataclass(frozen=True)
 class PoolSetup:
-    """A system of pools, its devices, and how long it runs; JSON-ready.
+    """A system of pools, its devices, and how long it runs; JSON-ready."""
 
-    Parameters
-    ----------
-    workload
-        Text that `traces.transactions.workload` takes, of a workload that can be scaled.
-    design
-        Design of the extension: a member of `algorithms.extensions`, or a file.
-    memory, ssd
-        Bytes of the memory pool and of the SSD's frames; the latter are not used by a design that takes none.
-    time, interval
-        Nanoseconds that the system runs, and of an interval with counts of its own.
-    devices
-        Texts that `PoolDevice` takes, by purpose.
-    policy
-        Replacement policy of the memory pool.
-    page_size
-        Bytes.
-    options
-        All that may be chosen besides.
-    scale
-        Multiplies pages, memory, the SSD, and all times but those of devices and clients.
-    seed
-        Seed of the workload.
-    restart
-        Restart design: a member of `algorithms.restart`, or a file.  Empty: there is no log of records.
-    hardening
-        More parameters of `flashsim.execution.pooled.logging_design.Logging`, by name.
-    """
-
-    workload: str
-    design: str
-    memory: int = 20 * GIB
-    ssd: int = 140 * GIB
-    time: int = 10 * HOURS
-    interval: int = 6 * MINUTES
+    workload: str  #: Text that `traces.transactions.workload` takes, of a workload that can be scaled.
+    design: str  #: Design of the extension: a member of `algorithms.extensions`, or a file.
+    memory: int = 20 * GIB  #: Bytes.
+    ssd: int = 140 * GIB  #: Bytes of the SSD's frames; not used by a design that takes none.
+    time: int = 10 * HOURS  #: Nanoseconds that the system runs.
+    interval: int = 6 * MINUTES  #: Nanoseconds of an interval with counts of its own.
+    #: Texts that `PoolDevice` takes, by purpose.
     devices: Mapping[str, str] = field(default_factory=lambda: {"disk": RATES, "ssd": RATES})
-    policy: str = "lru-k"
-    page_size: int = 8 * KIB
-    options: PoolOptions = field(default_factory=PoolOptions)
-    scale: float = 1.0
-    seed: int = 0
-    restart: str = ""
+    policy: str = "lru-k"  #: Replacement policy of the memory pool.
+    page_size: int = 8 * KIB  #: Bytes.
+    options: PoolOptions = field(default_factory=PoolOptions)  #: All that may be chosen besides.
+    scale: float = 1.0  #: Multiplies pages, memory, the SSD, and all times but those of devices and clients.
+    seed: int = 0  #: Seed of the workload.
+    restart: str = ""  #: Restart design: a member of `algorithms.restart`, or a file.  Empty: there is no log of records.
+    #: More parameters of `flashsim.execution.pooled.logging_design.Logging`, by name.
     hardening: Mapping[str, int] = field(default_factory=dict)
 
     def with_options(self, **options: Any) -> PoolSetup:
         return replace(self, options=replace(self.options, **options))
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready; see `of`."""
         return asdict(self)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> PoolSetup:
-        """The setup of a dictionary of `as_dict`."""
         return cls(**{**document, "options": PoolOptions(**document["options"])})
 
     @property
@@ -120,10 +92,8 @@ class PoolSetup:
     def system(self, pages: int) -> PoolSystem:
         """The system for a database of so many pages, for which nothing is compiled yet.
 
-        Raises
-        ------
-        InvalidParameterError
-            The devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is out of its bounds.
+        Raises InvalidParameterError: the devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is
+        out of its bounds.
         """
         devices, needs_ssd = self.parts(), DESIGNS.load(self.design.partition(":")[0]).SSD
         frames, partitions = self.frames(self.ssd) if needs_ssd else 0, self.options.partitions
@@ -165,16 +135,9 @@ class PoolSetup:
     ) -> SystemRun:
         """The system, its devices and its transactions before the first one.
 
-        Parameters
-        ----------
-        states
-            States of flash drives at the start, by purpose; none: they are empty.
-        devices
-            Drives in the place of those of `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on).
-        record
-            See `flashsim.execution.pooled.run.PoolRun`.
-        recovered
-            See `flashsim.execution.pooled.run.PoolRun`.
+        `states`: states of flash drives at the start, by purpose; none: they are empty. `devices`: drives in the place of those of
+        `PoolSetup.devices`, by their number (`flashsim.execution.pooled.system.DISK` and so on). `record`: see
+        `flashsim.execution.pooled.run.PoolRun`. `recovered`: see `flashsim.execution.pooled.run.PoolRun`.
         """
         stream, parts = self.stream(), self.parts()
         plain = self.system(stream.pages)
@@ -193,14 +156,8 @@ class PoolSetup:
 class SystemRun(PoolRun):
     """A run of a `PoolSetup`, whose result has counts by interval.
 
-    Parameters
-    ----------
-    setup
-        Parameters of the system.
-    devices
-        Devices by number.
-    flash_page
-        Bytes of a flash page of the SSD, 0 where no flash drive is simulated.
+    `setup`: parameters of the system; `devices`: devices by number; `flash_page`: bytes of a flash page of the SSD, 0 where no flash drive
+    is simulated.
     """
 
     def __init__(
@@ -221,12 +178,8 @@ class SystemRun(PoolRun):
     def result(self, steps: int = 1, watch: Watch | None = None) -> PoolResult:
         """Let the system run from its start to its end, and hand out the requests that are recorded.
 
-        Parameters
-        ----------
-        steps
-            Steps of virtual time in which an interval passes, after each of which an interrupt is heard.
-        watch
-            Called after each interval.
+        `steps`: steps of virtual time in which an interval passes, after each of which an interrupt is heard; `watch`: called after each
+        interval.
         """
         counts: dict[str, Integers] = {}
         totals: list[list[int]] = []
@@ -263,40 +216,21 @@ class SystemRun(PoolRun):
 
 @dataclass(frozen=True)
 class PoolResult:
-    """The result of a run, with counts of each interval.
+    """The result of a run, with counts of each interval."""
 
-    Parameters
-    ----------
-    counts
-        Counts by name (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.devices.WORN` of a simulated SSD), a number an
-        interval.
-    interval
-        Nanoseconds, at the scale of the run: rates are those of devices, which are not scaled.
-    ssd
-        Frames of the SSD.
-    by_kind
-        Transactions of each kind, a number an interval; empty where all are of one kind.
-    devices
-        Statistics of each device's drives, by purpose.
-    cpu_s
-        Processor seconds of the run.
-    ended
-        The transactions had come to their end.
-    figures
-        The benchmark's figures of a run to its end, by name.
-    requests
-        Requests that devices completed.
-    """
-
+    #: Counts by name (`flashsim.execution.pooled.system.COUNTED`, and `flashsim.pools.devices.WORN` of a simulated SSD), a number an
+    #: interval.
     counts: Mapping[str, Integers]
-    interval: int
-    ssd: int
+    interval: int  #: Nanoseconds, at the scale of the run: rates are those of devices, which are not scaled.
+    ssd: int  #: Frames of the SSD.
+    #: Transactions of each kind, a number an interval; empty where all are of one kind.
     by_kind: Mapping[str, Integers] = field(default_factory=dict)
+    #: Statistics of each device's drives, by purpose.
     devices: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    cpu_s: float = 0.0
-    ended: bool = False
-    figures: Mapping[str, float] = field(default_factory=dict)
-    requests: int = 0
+    cpu_s: float = 0.0  #: Processor seconds of the run.
+    ended: bool = False  #: The transactions had come to their end.
+    figures: Mapping[str, float] = field(default_factory=dict)  #: The benchmark's figures of a run to its end, by name.
+    requests: int = 0  #: Requests that devices completed.
 
     @cached_property
     def seconds(self) -> float:
@@ -322,17 +256,14 @@ class PoolResult:
         return pd.DataFrame({"seconds": ends, **self.counts})
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready; see `of`."""
         lists = {name: {key: np.asarray(each).tolist() for key, each in getattr(self, name).items()} for name in ("counts", "by_kind")}
         return {each.name: getattr(self, each.name) for each in fields(self)} | lists
 
     @classmethod
     def of(cls, record: Mapping[str, Any], **more: Any) -> Self:
-        """A result from the dictionary of `as_dict` or `run_pool`, and further fields of a subclass."""
         arrays = {name: {key: np.array(each, np.int64) for key, each in record[name].items()} for name in ("counts", "by_kind")}
         return cls(**{each.name: record[each.name] for each in fields(PoolResult)} | arrays | more)
 
 
 def run_pool(setup: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a system; JSON-ready, see `PoolResult`."""
     return PoolSetup.of(setup).build().result().as_dict()

@@ -80,7 +80,6 @@ class FlashModel(DeviceModel):
         """Busy times, ns, of the dies, the channels, the link, the controller, and the memory's bus if there is one."""
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         requests, commands = np.ascontiguousarray(requests, REQUEST), np.ascontiguousarray(commands, COMMAND)
         flags = FORCE_UNIT_ACCESS | (INTERNAL | IN_MEMORY if self.parameters.bus_rate else 0)
         pages = _pages_touched(requests, commands, self.capacity, self.parameters.unit_size, flags)
@@ -99,7 +98,6 @@ class FlashModel(DeviceModel):
         return ids
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
         self._run(until, NEVER if every else wait)
         if self.state.refused > self._refused:
             self._refused = self.state.refused
@@ -110,12 +108,8 @@ class FlashModel(DeviceModel):
     def load(self, offset: int, length: int) -> None:
         """Write bytes in no time and outside the counters, from the first page to the last; what goes on beside requests ends first.
 
-        Raises
-        ------
-        InvalidParameterError
-            The bytes do not lie within the drive, on sector boundaries.
-        RefusedError
-            Requests are outstanding: their operations would mingle with what takes no time; or the drive has worn out.
+        Raises InvalidParameterError: the bytes do not lie within the drive, on sector boundaries; RefusedError: requests are outstanding:
+        their operations would mingle with what takes no time; or the drive has worn out.
         """
         self.settle()
         self._check_extent("load", offset, length)
@@ -172,7 +166,6 @@ class FlashModel(DeviceModel):
         return self.state.statistics() | times | dict(zip(parts, busy[link:], strict=False))
 
     def _check_extent(self, name: str, offset: int, length: int) -> None:
-        """Refuse bytes outside the drive or off its sectors."""
         extent = f"{length} B at {offset}"
         if offset < 0 or length < 0 or offset % SECTOR or length % SECTOR:
             raise InvalidParameterError(name, extent, f"offset and length must be multiples of {SECTOR} B and not negative")
@@ -180,7 +173,6 @@ class FlashModel(DeviceModel):
             raise InvalidParameterError(name, extent, f"the drive ends at {self.capacity} B")
 
     def _refuse(self, requests: Requests, commands: Commands, flags: int) -> None:
-        """Say what is wrong with commands of which one is to be refused."""
         unknown = np.flatnonzero((requests["operation"] < READ) | (requests["operation"] > FLUSH))
         if len(unknown):
             raise InvalidParameterError("operation", int(requests["operation"][unknown[0]]), "it must be read, write, trim or flush")

@@ -3,18 +3,16 @@
 from dataclasses import dataclass
 from itertools import permutations
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, RefusedError, check_known
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size
 from flashsim.ssd.needs import unused
 
-#: What grows with wear grows with so many erases of a block.
-GROWTH_ERASES = 1000
+GROWTH_ERASES = 1000  #: What grows with wear grows with so many erases of a block.
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
 LEVELS = {"none": 1, "slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
-#: The most steps of a program or an erase.
-MOST_STEPS = 1000
+MOST_STEPS = 1000  #: The most steps of a program or an erase.
 #: The most flash pages: numbers of pages take 32 bits, and one more than the last must fit.
 MOST_FLASH_PAGES = 2**31 - 2
 #: Units a second, of the slowest pace of collection.
@@ -140,8 +138,7 @@ class SsdParameters:
             self._need(getattr(self, name) % SECTOR == 0, name, f"it must be a multiple of {SECTOR}")
         self._need(self.page_size % self.unit_size == 0, "mapping_unit", f"a flash page, {self.page_size}, must hold whole ones")
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise UnknownNameError(name, getattr(self, name), allowed)
+            check_known(name, getattr(self, name), allowed)
         self._need(self.unit_size % (self.code_word or self.unit_size) == 0, "code_word", "a mapping unit must hold whole ones")
         self._check_levels()
         self._check_combinations()

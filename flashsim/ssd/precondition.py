@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, RefusedError, check_known
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
@@ -22,17 +22,14 @@ from flashsim.ssd.state.flash import Narrow
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK, RETIRED_BLOCK, SPARE_BLOCK, in_use
 from flashsim.ssd.state.recovery import recover
 
-#: Values of `Precondition.fill`.
-FILLS = ("empty", "sequential", "random", "steady")
+FILLS = ("empty", "sequential", "random", "steady")  #: Values of `Precondition.fill`.
 #: The most erases of a block: far more than any lasts, and any number of deviations away still far from the end of what counts them.
 _MOST_ERASES = 10**12
-#: Draws so many logical pages that the host writes, in order.
-Workload = Callable[[np.random.Generator, int], Narrow]
+Workload = Callable[[np.random.Generator, int], Narrow]  #: Draws so many logical pages that the host writes, in order.
 #: Shares of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or (ages, pages of a block + 1) from the oldest.
 Occupancy = npt.NDArray[np.float64]
 
-#: The golden ratio, less 1: its multiples fill the unit interval evenly from any place on.
-_GOLDEN = (5**0.5 - 1) / 2
+_GOLDEN = (5**0.5 - 1) / 2  #: The golden ratio, less 1: its multiples fill the unit interval evenly from any place on.
 
 #: Pages that are shuffled at once at most, and pages of a piece of more: they fit the processor's caches.
 _MOST_SHUFFLED, _PIECE = 1 << 22, 1 << 18
@@ -47,23 +44,19 @@ _JUDGED, _TOLERANCE = 8, 0.005
 class Precondition:
     """State into which a drive is brought; its content is gone.
 
-    Raises
-    ------
-    UnknownNameError, InvalidParameterError
-        There is no such fill, a value is out of bounds, or another fill than a steady state has an `occupancy`.
+    Raises UnknownNameError or InvalidParameterError: there is no such fill, a value is out of bounds, or another fill than a steady state
+    has an `occupancy`.
     """
 
     #: ``empty``: nothing is written.  ``sequential``: pages in the order of their addresses.  ``random``: pages in random order, each
     #: once.  ``steady``: all pages, as long random writes leave them.
     fill: str = "sequential"
-    #: Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
-    share: float = 1.0
+    share: float = 1.0  #: Of the logical pages, for ``sequential`` (those with the lowest addresses) and ``random``.
     #: For ``steady``, what to start from: the share of closed blocks with 0, 1, ... valid pages, shape (pages of a block + 1,), or with one
     #: row an age, from the oldest blocks to the newest.  `models.occupancy` has those of uniform random writes.  Without one, the drive is
     #: first filled in order: translation layers that merge blocks are soon steady then, others only after many writes.
     occupancy: Occupancy | None = None
-    #: For ``steady``, the writes that confirm it; uniform ones, if not given.
-    workload: Workload | None = None
+    workload: Workload | None = None  #: For ``steady``, the writes that confirm it; uniform ones, if not given.
     #: For ``steady``, how often all usable pages may be programmed until the write amplification is steady; 0 leaves an `occupancy`
     #: unconfirmed.
     longest: int = 16
@@ -72,12 +65,10 @@ class Precondition:
     #: since.
     erases: float | None = None
     erases_spread: float = 0.0
-    #: Of all that is drawn.
-    seed: int = 0
+    seed: int = 0  #: Of all that is drawn.
 
     def __post_init__(self) -> None:
-        if self.fill not in FILLS:
-            raise UnknownNameError("precondition", self.fill, FILLS)
+        check_known("precondition", self.fill, FILLS)
         bounds = {
             "share": (0, 1),
             "longest": (int(self.occupancy is None), None),
@@ -100,14 +91,10 @@ class Preconditioned:
     """Result of preconditioning."""
 
     fill: str
-    #: Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
-    writes: int
-    #: Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
-    write_amplification: float
-    #: The same of the first and the second half of these windows, for a steady state.
-    halves: tuple[float, float] | None = None
-    #: Whether the halves agree to 0.5 %; None of other fills.
-    steady: bool | None = None
+    writes: int  #: Logical pages that were written in no time: the fill, or the writes that confirmed a steady state.
+    write_amplification: float  #: Flash pages programmed over those; of a steady state, over its last eight windows.  NaN without writes.
+    halves: tuple[float, float] | None = None  #: The same of the first and the second half of these windows, for a steady state.
+    steady: bool | None = None  #: Whether the halves agree to 0.5 %; None of other fills.
 
 
 def precondition(state: DriveState, how: Precondition, outstanding: int = 0, progress: Progress | None = None) -> Preconditioned:
@@ -145,10 +132,7 @@ def uniform(logical_pages: int) -> Workload:
 def hot_cold(logical_pages: int, writes: float, data: float, seed: int = 0) -> Workload:
     """A share `writes` of the writes goes to a share `data` of the pages, which lie spread over the drive.
 
-    Raises
-    ------
-    InvalidParameterError
-        A share is not between 0 and 1, or too small for a page.
+    Raises InvalidParameterError: a share is not between 0 and 1, or too small for a page.
     """
     hot = round(data * logical_pages)
     if not 0 < writes < 1 or not 0 < hot < logical_pages:
@@ -238,10 +222,7 @@ def lay_out(state: DriveState, occupancy: Occupancy, random: np.random.Generator
     evenly between planes, and as their addresses say where allocation is static.  Blocks are closed in the order of their counts of valid
     pages, the emptiest first, unless `occupancy` tells ages apart.  Which page lies where is drawn at random.
 
-    Raises
-    ------
-    InvalidParameterError
-        `occupancy` has the wrong shape, is no distribution, or its mean is not that of this drive.
+    Raises InvalidParameterError: `occupancy` has the wrong shape, is no distribution, or its mean is not that of this drive.
     """
     parameters, per_block = state.parameters, state.parameters.slots_per_block
     own = _pages_of_pools(state, random)

@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+from flashsim.core.draws import mixed
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.host import Slots
+from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import SECTOR
-from flashsim.core.slots import Slots
 from flashsim.core.units import format_duration, transfer_time
 from flashsim.ssd.parameters import SsdParameters
 
@@ -67,7 +69,6 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
 
 
 def slots_of(parameters: SsdParameters) -> Slots:
-    """Command slots of a drive."""
     return Slots(parameters.command_slots, parameters.command_slot, parameters.slot_order == "arrival")
 
 
@@ -81,3 +82,21 @@ def _overhead(name: str, latency: int, chip: int) -> int:
     if latency <= chip:
         raise InvalidParameterError(name, format_duration(latency), f"the chip and its channel already take {format_duration(chip)} a page")
     return latency - chip
+
+
+@lean_kernel
+def left_at_stop(number: int, most: int, step: int, long_step: int, long_chance: int) -> int:
+    """What is left of an operation at the first end of a step at which that is `most` or less; 0 at its end.
+
+    Counted from the end, each step is a long one with the chance given, in 2^-32, as a hash of the operation's number says; the first is
+    what they leave.
+    """
+    if long_chance == 0:
+        return max(0, most // step * step)
+    left = place = 0
+    while True:
+        length = long_step if mixed(mixed(number) + place) < long_chance else step
+        if left + length > most:
+            return left
+        left += length
+        place += 1

@@ -135,13 +135,11 @@ class Zones:
         return ZoneStatus.SUCCESS
 
     def finish(self, zone: int) -> ZoneStatus:
-        """Let nothing more be written to a zone."""
         self._check(zone)
         self._become(zone, FULL)
         return ZoneStatus.SUCCESS
 
     def reset(self, zone: int) -> ZoneStatus:
-        """Make a zone empty."""
         self._check(zone)
         self._become(zone, EMPTY)
         self.pointers[zone] = zone * self.size
@@ -163,10 +161,8 @@ class Zones:
         `at` is when requests arrive that wait for none, ns; `queues` the number of submission queues; `unfinished` tells the ids of
         requests that have not ended.
 
-        Raises
-        ------
-        ZoneError
-            A write breaks the rules, a trim is not one of whole zones, or either might pass an earlier one on its way to the zone.
+        Raises ZoneError: a write breaks the rules, a trim is not one of whole zones, or either might pass an earlier one on its way to the
+        zone.
         """
         kept = self.states[:], self.pointers[:], self._opened[:], self._last.copy()
         try:

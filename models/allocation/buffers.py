@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, check_least
 
-#: do2009, section 3: memory that a hash table needs a page of tuples.
-FUDGE = 1.2
+FUDGE = 1.2  #: do2009, section 3: memory that a hash table needs a page of tuples.
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,7 @@ class NestedLoopsAllocation:
 
 
 @dataclass(frozen=True)
-class SortMergeAllocation:
-    """Sort-merge, first pass: the tournament tree, the input and the output buffer; the second pass divides all pages among runs."""
-
+class _OnePassAllocation:
     workspace: int
     input: int
     output: int
@@ -45,6 +42,10 @@ class SortMergeAllocation:
     def phases(self) -> tuple[int, ...]:
         """Pages used in each phase that has a fixed division."""
         return (self.workspace + self.input + self.output,)
+
+
+class SortMergeAllocation(_OnePassAllocation):
+    """Sort-merge, first pass: the tournament tree, the input and the output buffer; the second pass divides all pages among runs."""
 
     def runs(self, pages: int, fudge: float = FUDGE) -> int:
         """Runs made of a relation; replacement selection makes them 2 WS / F pages long, rounded up (TR section 4)."""
@@ -74,16 +75,8 @@ class DigestAllocation:
         return (self.input + self.output,)
 
 
-@dataclass(frozen=True)
-class SimpleHashAllocation:
+class SimpleHashAllocation(_OnePassAllocation):
     """Simple hash: the hash table, an input buffer, and an output buffer for what is passed over."""
-
-    workspace: int
-    input: int
-    output: int
-
-    def phases(self) -> tuple[int, ...]:
-        return (self.workspace + self.input + self.output,)
 
 
 @dataclass(frozen=True)
@@ -160,6 +153,33 @@ def check(allocation: Allocation, memory: int) -> None:
 @cache
 def exact(fudge: float) -> Fraction:
     """The fudge factor as the decimal it was written as, so that no page appears by rounding."""
-    if not 1 <= fudge < math.inf:
-        raise InvalidParameterError("fudge", fudge, "it must be at least 1")
+    check_least(1, fudge=fudge)
     return Fraction(fudge).limit_denominator(10**6)
+
+
+def checked_sizes(r_pages: int, s_pages: int, memory: int) -> tuple[int, int]:
+    """The relations' pages, at least one each; a negative size is refused."""
+    check_least(0, r_pages=r_pages, s_pages=s_pages, memory=memory)
+    return max(1, r_pages), max(1, s_pages)
+
+
+def checked_ratio(name: str, value: float, least: float) -> float:
+    """A figure of the device, which is refused below its least value."""
+    if math.isnan(value) or value < least:
+        raise InvalidParameterError(name, value, f"it must be at least {least:g}")
+    return value
+
+
+def too_small(memory: int, needs: str) -> InvalidParameterError:
+    return InvalidParameterError("memory", f"{memory} pages", needs)
+
+
+def ceil_sqrt(value: Fraction) -> int:
+    """The smallest whole number whose square is at least `value`."""
+    whole = math.ceil(value)
+    return math.isqrt(whole - 1) + 1 if whole > 0 else 0
+
+
+def bounded(value: float, most: int) -> int:
+    """`value` rounded up, at least 1 and at most `most`."""
+    return max(1, min(most, math.ceil(value))) if math.isfinite(value) else most

@@ -1,7 +1,7 @@
 """Reads and writes of the hash joins that partition."""
 
 from models.allocation.buffers import HybridAllocation, exact
-from models.allocation.sub_buffers import sub_buffer_pages
+from models.allocation.divisions import sub_buffer_pages
 from models.flush_patterns import n_hash
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts, written
 

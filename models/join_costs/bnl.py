@@ -1,7 +1,7 @@
 """Block nested loops."""
 
 from models.allocation.buffers import NestedLoopsAllocation
-from models.allocation.nested_loops import nested_loops
+from models.allocation.divisions import nested_loops
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div
 
 ALLOCATION = NestedLoopsAllocation

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from models.allocation.buffers import ExternalSortMergeAllocation
-from models.allocation.external_sort_merge import external_sort_merge, pages_kept
+from models.allocation.divisions import external_sort_merge, pages_kept
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts
 
 ALLOCATION = ExternalSortMergeAllocation
@@ -17,7 +17,7 @@ def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> Externa
 def counts(sizes: Sizes, a: ExternalSortMergeAllocation) -> tuple[PhaseCounts, ...]:
     """Li et al. 2009, section II: 1 + ceil(log_(B-1) ceil(N / B)) passes of 2 N pages a file, and a merge of the sorted files.
 
-    What stays in memory (`models.allocation.external_sort_merge.pages_kept`) is read once and not written.
+    What stays in memory (`models.allocation.divisions.pages_kept`) is read once and not written.
 
     Runs are read and written whole.  A pass divides memory evenly between the runs that it merges at a time and its output, the merge
     between both files and equal keys of R; both seek at every request.

@@ -1,7 +1,7 @@
 """Grace hash."""
 
 from models.allocation.buffers import GraceAllocation
-from models.allocation.grace_hash import grace_as_hybrid, grace_hash
+from models.allocation.divisions import grace_as_hybrid, grace_hash
 from models.join_costs._partitions import partitioned
 from models.join_costs.base import PhaseCounts, Sizes
 

@@ -1,7 +1,7 @@
 """Hybrid hash."""
 
 from models.allocation.buffers import HybridAllocation
-from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.divisions import hybrid_hash
 from models.join_costs._partitions import partitioned
 from models.join_costs.base import Sizes
 

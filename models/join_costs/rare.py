@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.allocation.bounds import ceil_sqrt
-from models.allocation.buffers import GraceAllocation, LateAllocation, exact
-from models.allocation.grace_hash import grace_hash
-from models.allocation.nested_loops import nested_loops
+from models.allocation.buffers import GraceAllocation, LateAllocation, ceil_sqrt, exact
+from models.allocation.divisions import grace_hash, nested_loops
 from models.join_costs._fetches import file_pages, late_of, pages_by_chance, parts_read, with_fetches
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from models.allocation.buffers import SimpleHashAllocation, exact
-from models.allocation.simple_hash import simple_hash
+from models.allocation.divisions import simple_hash
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, written
 
 ALLOCATION = SimpleHashAllocation

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from models.allocation.buffers import SortMergeAllocation
-from models.allocation.sort_merge import sort_merge
+from models.allocation.divisions import sort_merge
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts
 
 ALLOCATION = SortMergeAllocation

@@ -16,8 +16,8 @@ from flashsim.core.units import GB, GIB, MIB
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import run
+from flashsim.device.smart.protocol import Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Steps, Task
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.precondition import Precondition, precondition

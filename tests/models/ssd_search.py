@@ -9,8 +9,7 @@ from scipy.optimize import brute, fmin
 
 from models.allocation.buffers import Allocation, HybridAllocation, NestedLoopsAllocation, exact
 from models.ssd_buffers import divided_grace, divided_hybrid, divided_sort_merge
-from models.ssd_joins import JOINS, DetailedCost
-from models.ssd_problem import Problem
+from models.ssd_joins import JOINS, DetailedCost, Problem
 
 
 def numeric(problem: Problem) -> DetailedCost:

@@ -20,11 +20,7 @@ from models.allocation.buffers import (
     check,
     exact,
 )
-from models.allocation.grace_hash import grace_hash
-from models.allocation.hybrid_hash import hybrid_hash
-from models.allocation.nested_loops import nested_loops
-from models.allocation.simple_hash import simple_hash
-from models.allocation.sort_merge import sort_merge
+from models.allocation.divisions import grace_hash, hybrid_hash, nested_loops, simple_hash, sort_merge
 from models.join_costs.base import allocate
 from tests.models.test_haas import TR
 

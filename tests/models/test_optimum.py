@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from models.allocation.bounds import ceil_sqrt
-from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation, exact
+from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAllocation, SortMergeAllocation, ceil_sqrt, exact
 from models.disk import Disk
 from models.haas import cost
-from models.optimum import discrete, hybrid_quadratic
+from models.optimum import discrete
+from tests.theory.continuous_costs import hybrid_quadratic
 from tests.tiers import examples
 
 devices = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1), Disk(1, 100, 0.01)])

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation, NestedLoopsAllocation, SortMergeAllocation, check
-from models.allocation.hybrid_hash import hybrid_division
-from models.allocation.nested_loops import nested_loops_inner
-from models.allocation.sort_merge import sort_merge_input
+from models.allocation.divisions import hybrid_division, nested_loops_inner, sort_merge_input
 from models.join_costs.base import Sizes
 from models.ssd_buffers import closed_form
 from models.ssd_drive import Drive, Rounds, Timing
-from models.ssd_joins import JOINS, Layout
-from models.ssd_problem import Problem
+from models.ssd_joins import JOINS, Layout, Problem
 from tests.models.ssd_search import numeric
 from tests.tiers import examples
 

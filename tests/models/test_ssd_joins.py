@@ -24,6 +24,14 @@ from models.join_costs.base import Sizes, allocate
 from models.ssd_drive import Drive, LogBlocks, PageMapped, Rounds, Timing
 from models.ssd_joins import JOINS, Layout, detailed_cost
 
+
+def of_disk(disk: Disk, page_size: int) -> Drive:
+    """A disk of the model of Haas et al.: every request waits, and is never cut."""
+    write = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
+    read, written = (Timing(disk.latency_ms, 0, page_ms) for page_ms in (disk.page_transfer_ms, write))
+    return Drive(page_size, read, written, command=2**62, move_ms=disk.seek_ms)
+
+
 disks = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1)])
 
 
@@ -34,7 +42,7 @@ def test_without_cuts_and_on_two_devices_it_is_the_model_of_haas(join: str, r: i
         allocation = allocate(join, r, s, memory, disk.latency_ratio, disk.access_ratio)
     except InvalidParameterError:
         assume(False)
-    ours = detailed_cost(join, Sizes(r, s, r, s, memory), Drive.of_disk(disk, 8192), allocation, "separate")
+    ours = detailed_cost(join, Sizes(r, s, r, s, memory), of_disk(disk, 8192), allocation, "separate")
     theirs = cost(join, r, s, memory, disk, allocation)
     assert ours.seconds == pytest.approx(theirs.seconds)
     assert [phase.name for phase in ours.phases] == [phase.name for phase in theirs.phases]

@@ -15,10 +15,24 @@ from algorithms.page_access.instances import bipartite, complete, general, geome
 from algorithms.page_access.optimum import fewest_fetches, fewest_frames
 from algorithms.page_access.planners.base import plan
 from flashsim.core.rng import generator
-from models.page_fetching import frames_of_complete, least_fetches, two_frames
+from models.page_fetching import least_fetches
 
 #: The join graph of Li et al. (MDM 2009), figure 3: pages 1 and 2, and a, b, c.
 FIGURE_3 = PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4])
+
+
+def two_frames(edges: int, components: int) -> tuple[int, float]:
+    """Least and most fetches of the best plan with 2 frames: e + c and 1.25 e + c, of e edges in c components.
+
+    The least is reached just if the line graph of each component has a Hamiltonian path (Merrett, Kambayashi and Yasuura, VLDB 1981; Cai,
+    Chakaravarthy, Kaushik and Naughton, PODS 2001).
+    """
+    return edges + components, 1.25 * edges + components
+
+
+def frames_of_complete(pages: int, others: int) -> int:
+    """The least frames with which no page of a complete bipartite graph is fetched twice: the smaller side, and one."""
+    return min(pages, others) + 1
 
 
 def drawn(number: int) -> tuple[PageGraph, int]:
@@ -64,6 +78,7 @@ def pathwidth(graph: networkx.Graph) -> int:
 
 
 def test_published_values() -> None:
+    assert two_frames(9, 1) == (10, 12.25)
     assert [fewest_fetches(FIGURE_3, frames) for frames in (2, 3, 4)] == [6, 5, 5] and fewest_frames(FIGURE_3) == 3
     k33 = complete(3, 3)
     assert [fewest_fetches(k33, frames) for frames in (2, 3, 4)] == [10, 8, 6] and fewest_frames(k33) == 4

@@ -13,9 +13,8 @@ from flashsim.core.request import READ, SECTOR, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.inside import Inside
-from flashsim.device.smart.protocol import Answer, Status, Verb
+from flashsim.device.smart.protocol import Answer, Status, Steps, Task, Verb
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Steps, Task
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import random_workload

@@ -7,10 +7,9 @@ from functools import partial
 
 import pytest
 
-from models.allocation.hybrid_hash import hybrid_input
-from models.allocation.nested_loops import nested_loops_inner
-from models.allocation.sort_merge import sort_merge_input
-from models.optimum import continuous, hybrid_cost, hybrid_quadratic, nested_loops_cost, simple_hash_cost, sort_merge_cost
+from models.allocation.divisions import hybrid_input, nested_loops_inner, sort_merge_input
+from models.optimum import continuous, nested_loops_cost, sort_merge_cost
+from tests.theory.continuous_costs import hybrid_cost, hybrid_quadratic, simple_hash_cost
 
 R, S = 93_440, 655_360
 Y, X = 24.19712, (5.56 + 12) / 5.56

@@ -11,10 +11,16 @@ import math
 import pytest
 
 from models.allocation.buffers import HybridAllocation, NestedLoopsAllocation
-from models.allocation.grace_hash import grace_hash
-from models.allocation.hybrid_hash import hybrid_division, hybrid_hash, hybrid_input
-from models.allocation.nested_loops import nested_loops, nested_loops_inner
-from models.allocation.sort_merge import sort_merge, sort_merge_input
+from models.allocation.divisions import (
+    grace_hash,
+    hybrid_division,
+    hybrid_hash,
+    hybrid_input,
+    nested_loops,
+    nested_loops_inner,
+    sort_merge,
+    sort_merge_input,
+)
 from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.optimum import discrete

@@ -27,15 +27,8 @@ def plan(graph: PageGraph, frames: int, planner: str = "overlap") -> FetchPlan:
 
     `frames` is pages that memory holds, at least 2; `planner` a member's name, or the path of a Python file that is one.
 
-    Raises
-    ------
-    InvalidParameterError
-        Fewer than 2 frames.
-    UnknownNameError, MissingFileError
-        There is no such planner.
+    Raises InvalidParameterError: fewer than 2 frames; UnknownNameError or MissingFileError: there is no such planner.
 
-    Examples
-    --------
     >>> from algorithms.page_access.graph import PageGraph
     >>> plan(PageGraph.of([0, 0, 0, 1, 1], [2, 3, 4, 2, 4]), frames=3)
     FetchPlan(5 fetches of 5 pages with 3 frames)

@@ -22,8 +22,7 @@ from flashsim.core.kernel import lean_kernel
 #: Pages of a block, over the frames that hold them beside one partner.  What is best depends on pages over frames; a large graph, of many
 #: times as many pages, takes the first only.
 _BLOCKS = (2.0, 1.5, 1.0, 0.5, 3.0)
-#: Edges of a graph for which all are tried.
-_SMALL = 200_000
+_SMALL = 200_000  #: Edges of a graph for which all are tried.
 #: Squares of degrees, all together, of a graph whose segments are tried: these count all partners of a page at each of its fetches.
 _SQUARES = 1 << 27
 #: Edges of a graph whose plan is polished, and how many edges are looked at for it: some milliseconds.
@@ -39,8 +38,7 @@ _CANDIDATE, _AFTER = range(2)
 #: Columns of a page within its block: its number, where its edges begin, whether it is in memory, whether it belongs to the block, and how
 #: many of its edges have been laid down.
 _PAGE, _BEGIN, _HERE, _MEMBER, _LAID = range(5)
-#: Lists of candidates, by their share of partners that are missing.
-_SHARES = 64
+_SHARES = 64  #: Lists of candidates, by their share of partners that are missing.
 
 
 class _Ends(NamedTuple):

@@ -10,21 +10,17 @@ import numpy as np
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import COMPLETION, Completions
 from flashsim.core.units import MIB, MILLISECONDS, transfer_time
-from flashsim.device.smart.protocol import Answer, Status
+from flashsim.device.smart.protocol import Answer, Status, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Task
 
 
 @dataclass(frozen=True)
 class Polling:
     """Habits of a host."""
 
-    #: Time from a GET that brought nothing to the next, ns.
-    pause: int = MILLISECONDS
-    #: Bytes of results that a GET brings at most.
-    most: int = MIB
-    #: Bytes of results a second that the host takes in and merges, from all drives together; 0: in no time.
-    rate: int = 0
+    pause: int = MILLISECONDS  #: Time from a GET that brought nothing to the next, ns.
+    most: int = MIB  #: Bytes of results that a GET brings at most.
+    rate: int = 0  #: Bytes of results a second that the host takes in and merges, from all drives together; 0: in no time.
 
 
 class Share(NamedTuple):
@@ -38,8 +34,7 @@ class Share(NamedTuple):
     end: int
     results: int
     gets: int
-    #: Of requests of the host beside the session, dtype COMPLETION.
-    completions: Completions
+    completions: Completions  #: Of requests of the host beside the session, dtype COMPLETION.
 
 
 def run(drives: Sequence[SmartDrive], tasks: Sequence[Task], polling: Polling | None = None) -> list[Share]:

@@ -10,8 +10,7 @@ from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.ssd.energy import power
 from flashsim.ssd.parameters import SsdParameters
 
-#: As many cores as no drive has.
-MOST_CORES = 1024
+MOST_CORES = 1024  #: As many cores as no drive has.
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,6 @@ class Energy(NamedTuple):
 def energy_of(inside: Inside, statistics: Mapping[str, Any], elapsed: int) -> Energy:
     """The energy of a run that took so many ns, from what `flashsim.device.smart.runtime.SmartDrive.statistics` counted in it.
 
-    Examples
-    --------
     >>> inside = Inside(memory=1, cores=2, page_work=0, tuple_work=0, column_work=0, match_work=0, idle=4000, active=9000, core_power=500)
     >>> energy_of(inside, {"bus_busy_ns": 10**9, "core_busy_ns": 2 * 10**9}, 3 * 10**9)
     Energy(idle=12000000000000, reading=9000000000000, cores=1000000000000)

@@ -27,8 +27,7 @@ from flashsim.core.spans import HOST, SPAN, STEP, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import engines, presets
 from flashsim.device.smart.inside import Inside
-from flashsim.device.smart.protocol import TRANSITIONS, Answer, Event, Grant, State, Status, Verb, grant_of
-from flashsim.device.smart.steps import Task
+from flashsim.device.smart.protocol import TRANSITIONS, Answer, Event, Grant, State, Status, Task, Verb, grant_of
 
 #: What follows from the completion of a request; of a command of the protocol its answer.
 Reaction = Callable[[], Answer | None]
@@ -122,7 +121,6 @@ class SmartDrive:
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return self.model.now
 
     def record_spans(self, on: bool) -> None:
@@ -147,7 +145,6 @@ class SmartDrive:
         return bool(self._works or self.model.outstanding)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take ordinary requests of the host; see `flashsim.core.model.DeviceModel.submit`."""
         return self.model.submit(requests, commands, at)
 
     def open(self, task: Task) -> int:
@@ -212,14 +209,12 @@ class SmartDrive:
                 return own, answers
 
     def _arrived(self, session: Session, step: int) -> None:
-        """An extent is in memory."""
         session.reading -= 1
         if session.state is State.RUNNING:
             session.ready.append(step)
         self._drained(session)
 
     def _stored(self, session: Session) -> None:
-        """The output of a step is written."""
         session.writing -= 1
         self._step_is_done(session)
         self._drained(session)
@@ -312,7 +307,6 @@ class SmartDrive:
         return bool(silent)
 
     def _go_on(self) -> None:
-        """Begin steps and reads that may begin."""
         for session in self.sessions.values():
             if session.reads_nothing:
                 session.ready.append(session.next_step)
@@ -325,7 +319,6 @@ class SmartDrive:
                 self._read(session)
 
     def _begin_step(self, session: Session) -> int:
-        """Begin a session's next step; return how long it takes, ns."""
         step = session.ready.popleft()
         session.at_work += 1
         session.promised += int(session.task.steps.results[step])

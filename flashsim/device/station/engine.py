@@ -29,10 +29,8 @@ class Servers(NamedTuple):
 
     parameters: Integers
     scalars: Integers
-    #: Time at which each server ends and the number of its service, with its place below; shape (servers, 2).
-    heap: Integers
-    #: The command at each place, or the next free place; shape (servers,).
-    places: Integers
+    heap: Integers  #: Time at which each server ends and the number of its service, with its place below; shape (servers, 2).
+    places: Integers  #: The command at each place, or the next free place; shape (servers,).
 
 
 _STATE = types.Tuple((HOST_TABLES, group_type((VECTOR, VECTOR, MATRIX, VECTOR), Servers)))
@@ -57,7 +55,6 @@ def _serve(host: Host, station: Servers, queue: int) -> None:
 
 @inlined_kernel
 def _end_service(host: Host, station: Servers) -> None:
-    """The server that ends first is free again."""
     host.scalars.now = station.heap[0, 0]
     place = station.heap[0, 1] & _PLACE_MASK
     station.scalars[_BUSY] = heap_pop(station.heap, station.scalars[_BUSY])
@@ -102,7 +99,6 @@ class StationEngine(CompiledEngine):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         end = int(self._station.heap[0, 0]) if self._station.scalars[_BUSY] else NEVER
         return min(end, self.host.next_arrival)
 
@@ -114,7 +110,6 @@ class StationEngine(CompiledEngine):
         """Nothing: a station's loop never stops short."""
 
     def power_cut(self, at: int) -> PowerCut:
-        """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""
         self._run(at, NEVER)
         lost = self.host.unfinished
         self.host.clear()

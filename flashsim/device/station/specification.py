@@ -4,7 +4,7 @@ from typing import Any
 
 import simpy
 
-from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedDevice, SpecifiedHost, delay
+from flashsim.core.host_specification import OPERATIONS, HostRequest, SpecifiedDevice, SpecifiedHost, delay, follow
 from flashsim.core.model import PowerCut
 from flashsim.core.request import READ
 from flashsim.device.station import StationParameters, service_time
@@ -23,15 +23,12 @@ class StationSpecification(SpecifiedDevice):
 
     def _serve(self, request: HostRequest, offset: int, length: int) -> None:
         time = int(service_time(self._vector, request.id, request.operation, offset, length))
-        event = delay(self.env, time, OPERATIONS + self._count)
-        assert event.callbacks is not None
-        event.callbacks.append(lambda _: self.host.command_done(request))
+        follow(delay(self.env, time, OPERATIONS + self._count), lambda: self.host.command_done(request))
         self._count += 1
         self._counts["reads" if request.operation == READ else "writes"] += 1
         self._counts["busy_time"] += time
 
     def power_cut(self, at: int) -> PowerCut:
-        """Run to `at`, then lose power: nothing is served any more; see `flashsim.core.model.DeviceModel.power_cut`."""
         self.advance(at, every=True)
         lost, self.env = self.host.unfinished, simpy.Environment(self.now)
         self.host.clear(self.env)

@@ -44,8 +44,6 @@ class Striping:
     def split(self, requests: Requests, commands: Commands, each: int) -> Commands:
         """Commands of an array as commands of its drives, of which number d begins at d times the bytes of each.
 
-        Examples
-        --------
         >>> from flashsim.core.host_queue import one_command_each
         >>> from flashsim.core.request import make_requests
         >>> requests = make_requests(READ, 2048, 8192)
@@ -105,14 +103,7 @@ Model = TypeVar("Model", bound=DeviceModel)
 class StripedDrives(Generic[Model]):
     """Equal drives and what is spread over them.
 
-    Parameters
-    ----------
-    drives
-        Fresh ones.
-    parameters
-        Of each of them.
-    striping
-        How bytes are spread over them.
+    `drives`: fresh ones; `parameters`: of each of them; `striping`: how bytes are spread over them.
     """
 
     def __init__(self, drives: Sequence[Model], parameters: HddParameters, striping: Striping) -> None:

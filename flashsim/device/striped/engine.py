@@ -11,9 +11,9 @@ import numpy as np
 from numba import types
 
 from flashsim.core import host as hosts
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
+from flashsim.core.model import check_until
 from flashsim.core.policies import function_at
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import Commands, Completions, Integers, Requests
@@ -24,8 +24,7 @@ from flashsim.hdd.engine import drive as disk
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state.disk import HddPowerCut
 
-#: Result of `advance` if a drive's tables are too short for the next request.
-_NO_ROOM = -1 << 40
+_NO_ROOM = -1 << 40  #: Result of `advance` if a drive's tables are too short for the next request.
 
 # Columns of the drives' rows: when each does something next, and the row of the request that is being handed to it (-1: none).
 _EVENT, _ENTERED = range(2)
@@ -128,7 +127,6 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return self.host.now
 
     @property
@@ -137,17 +135,13 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         return int(self._rows[:, _EVENT].min(initial=self.host.next_arrival))
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         return self.host.append(requests, self._split(requests, commands), at)
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        if until < self.now:
-            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
+        check_until(until, self.now)
         while True:
             states = [drive.crossing() for drive in self._drives]
             disks = np.array(states) if compiled() else states
@@ -162,7 +156,6 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
         return self.host.collect()
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = self._cut(at, self.host.unfinished.tolist())
         self.host.clear()

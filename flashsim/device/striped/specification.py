@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import simpy
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_specification import HostRequest, SpecifiedDevice, SpecifiedHost
 from flashsim.core.model import DeviceModel
-from flashsim.core.request import COMMAND, Commands, Completions, Integers, Requests, make_requests
+from flashsim.core.request import COMMAND, Commands, Integers, Requests, make_requests
 from flashsim.core.units import NEVER
 from flashsim.device.striped import ANY_DEPTH, StripedDrives, Striping
 from flashsim.hdd.parameters import HddParameters
@@ -30,7 +29,6 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         return min(super().next_event, *self._events)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
@@ -51,11 +49,6 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
         begin, end = drive * self.parameters.capacity, (drive + 1) * self.parameters.capacity
         return [(offset - begin, length) for offset, length in request.commands if begin <= offset < end]
 
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        if until < self.now:
-            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        return super().advance(until, every=every, wait=wait)
-
     def _step(self) -> None:
         event = min(self._events)
         if self.env.peek() <= event:
@@ -71,7 +64,6 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
         self._events[number] = self._drives[number].next_event
 
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = self._cut(at, self.host.unfinished.tolist())
         self.env = simpy.Environment(int(at))

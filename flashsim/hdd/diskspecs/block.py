@@ -8,11 +8,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, UnknownNameError, check_known
 from flashsim.core.units import MILLISECONDS
 
-#: Blocks of DiskSim are sectors of so many bytes.
-SECTOR = 512
+SECTOR = 512  #: Blocks of DiskSim are sectors of so many bytes.
 
 
 class SourcePlace(NamedTuple):
@@ -76,7 +75,6 @@ class Block:
         return int(value)
 
     def switch(self, key: str, default: bool = False) -> bool:
-        """0 or 1."""
         return bool(self.whole(key, int(default), 0, 1))
 
     def word(self, key: str, default: str | None = None) -> str:
@@ -90,7 +88,6 @@ class Block:
         return tuple(_number(key, _checked(key, item, Word, "a number")) for item in self._value(key, ValueList, "a list").items)
 
     def child(self, key: str, kind: str) -> Block:
-        """A block of some kind."""
         return _of_kind(key, self._value(key, Block, f"a block ({kind})"), kind)
 
     def children(self, key: str, kind: str) -> list[Block]:
@@ -101,8 +98,7 @@ class Block:
         """Refuse keys that nobody has read, but for harmless ones."""
         keys_in_use = self._read | set(harmless)
         for key, value in self.entries.items():
-            if key not in keys_in_use:
-                raise UnknownNameError(f"{value.at}: key of {self.kind}", key, keys_in_use)
+            check_known(f"{value.at}: key of {self.kind}", key, keys_in_use)
 
     def _value(self, key: str, kind: type[Kind], noun: str) -> Kind:
         if not self.has(key):
@@ -173,8 +169,6 @@ class Collection:
 def milliseconds(value: float) -> str:
     """A duration as presets give it, exact to the nanosecond.
 
-    Examples
-    --------
     >>> milliseconds(0.65), milliseconds(-0.483), milliseconds(0)
     ('0.65ms', '-0.483ms', '0ms')
     """

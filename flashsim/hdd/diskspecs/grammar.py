@@ -28,8 +28,7 @@ from flashsim.hdd.diskspecs.block import Block, SourcePlace, Value, ValueList, W
 _TOKEN = re.compile(r"#[^\n]*|\n|[={}\[\],]|[^\s#={}\[\],]+")
 #: Tokens that are no words: marks, and the end of a file, which stands as an empty word behind its last line.
 _MARKS = ("", *"={}[],")
-#: Deeper nesting, of blocks or of sources, is no drive.
-_DEEPEST = 32
+_DEEPEST = 32  #: Deeper nesting, of blocks or of sources, is no drive.
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,6 @@ def read(path: Path) -> Document:
 
 
 class _Parser:
-    """One file under way."""
-
     def __init__(self, path: Path, folder: Path, document: Document, inside: tuple[Path, ...]) -> None:
         self.path, self.folder, self.document = path, folder, document
         self.inside = (*inside, path.resolve())
@@ -195,7 +192,6 @@ class _Parser:
 
 
 def _words(path: Path) -> Iterator[Word]:
-    """The words and marks of a file, without comments."""
     try:
         if not path.is_file():
             raise MissingFileError(f"{path}: no such file")

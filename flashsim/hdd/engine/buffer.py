@@ -9,8 +9,7 @@ from flashsim.core.request import READ, WRITE
 from flashsim.hdd.description import BOUNDS
 from flashsim.hdd.engine.stream import position, sector_end
 from flashsim.hdd.state.disk import READING, SHARE_UNIT, WRITING, DiskState
-from flashsim.hdd.state.geometry import cylinder_end, extent_of, piece_first, track_bounds
-from flashsim.hdd.state.transfer import crossing_time
+from flashsim.hdd.state.geometry import crossing_time, cylinder_end, extent_of, piece_first, track_bounds
 
 _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cylinder", "next-track"))
 
@@ -24,11 +23,9 @@ def destaged(disk: DiskState, time: int) -> int:
 @inlined_kernel
 def interruptible(disk: DiskState, time: int) -> int:
     """Time when the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
-    if disk.state.stream == WRITING:
-        return max(time, disk.state.rest)
     if disk.state.stream == READING and disk.state.least > disk.state.pivot:
         return max(time, sector_end(disk, disk.state.least - 1))
-    return time
+    return destaged(disk, time)
 
 
 @inlined_kernel

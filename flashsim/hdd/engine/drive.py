@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.errors import FlashsimError
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.model import CompiledEngine
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.records import VECTOR, RecordArray, empty_record, empty_table
-from flashsim.core.request import READ, WRITE, Commands, Completions, Integers, Requests
+from flashsim.core.request import READ, WRITE, Commands, Integers, Requests
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
@@ -26,17 +26,15 @@ from flashsim.hdd.engine.stream import arm_at, move_time, position
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE, CHOOSE, choose_of
 from flashsim.hdd.state import disk as tables
-from flashsim.hdd.state.geometry import extent_of, piece_first, track_angle, track_of
+from flashsim.hdd.state.geometry import extent_of, passing, piece_first, revolution_for, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT, extent_table
 from flashsim.hdd.state.seek import seek_curve
-from flashsim.hdd.state.transfer import passing, revolution_for
 
 _SIZES = ("read_ahead", "read_ahead_least", "segment_size", "write_behind", "command_size")
 _SHARES = ("read_start", "write_start")
 _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 
-#: Answer of `choose` with which the engine cannot go on.
-BAD_CHOICE = -2
+BAD_CHOICE = -2  #: Answer of `choose` with which the engine cannot go on.
 #: State of a disk's loop: its host's queue, the disk, and its policies.
 ENGINE = types.Tuple((HOST_TABLES, tables.DISK, VECTOR))
 _state_of = state_of(ENGINE)
@@ -167,10 +165,7 @@ def control_of(parameters: HddParameters) -> RecordArray:
 class HddEngine(CompiledEngine):
     """A hard disk under a virtual clock (`core.model.DeviceModel`), compiled.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError, FlashsimError
-        The scheduler cannot be loaded.
+    Raises UnknownNameError or MissingFileError or FlashsimError: the scheduler cannot be loaded.
     """
 
     def __init__(self, parameters: HddParameters) -> None:
@@ -202,20 +197,12 @@ class HddEngine(CompiledEngine):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `core.model.DeviceModel.next_event`."""
         state = self._disk.state
         return min(int(state.busy_until) if state.active >= 0 else NEVER, self.host.next_arrival)
 
     def submit(self, requests: Requests, commands: Commands, at: int | Integers) -> Integers:
-        """Take requests, split into commands, that arrive at `at`; return their ids (see `core.host_queue.HostQueue.append`)."""
         self.parameters.check(requests, commands)
         return super().submit(requests, commands, at)
-
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        """Let time pass; see `flashsim.core.model.DeviceModel.advance`."""
-        if until < self.now:
-            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        return super().advance(until, every=every, wait=wait)
 
     @property
     def state_arrays(self) -> tuple[Any, ...]:

@@ -11,9 +11,8 @@ What is kept stands in `hdd.state.disk.Disk`.
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.hdd.state.disk import IDLE, WRITING, DiskState
-from flashsim.hdd.state.geometry import extent_of, head_of, piece_first, track_angle, track_of
+from flashsim.hdd.state.geometry import extent_of, head_of, passing, piece_first, revolution_for, slots_ended, track_angle, track_of
 from flashsim.hdd.state.layout import SLOT_UNIT
-from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 
 
 @inlined_kernel

@@ -35,5 +35,4 @@ FAMILY = Family("flashsim.hdd.scheduler", "disk scheduler", Scheduler)
 CANDIDATE = record_dtype(int64="cylinder delay")
 
 CHOOSE = Policy(FAMILY, "choose", 0, types.FunctionType(types.int64(table_type(CANDIDATE), types.int64, types.int64, types.int64)))
-#: ``choose_of(policies)(candidates, count, cylinder, direction)`` in a kernel.
-choose_of = CHOOSE.accessor()
+choose_of = CHOOSE.accessor()  #: ``choose_of(policies)(candidates, count, cylinder, direction)`` in a kernel.

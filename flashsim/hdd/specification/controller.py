@@ -17,7 +17,7 @@ from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import CANDIDATE, FAMILY
 from flashsim.hdd.specification.mechanism import Mechanism, Steps
 from flashsim.hdd.state.disk import SHARE_UNIT, Unsettled
-from flashsim.hdd.state.transfer import crossing_time
+from flashsim.hdd.state.geometry import crossing_time
 
 QueuedCommand = tuple[HostRequest, int, int]  # with the first sector, and the one after the last
 
@@ -62,7 +62,6 @@ class Controller:
 
     @property
     def now(self) -> int:
-        """The clock, ns."""
         return int(self.env.now)
 
     @property
@@ -102,7 +101,6 @@ class Controller:
             yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
 
     def _work_on(self, kind: str) -> int:
-        """The controller's work of a kind, after a read or after a write."""
         return int(getattr(self.parameters, f"{kind}_after_{'write' if self.last_wrote else 'read'}"))
 
     def _next_command(self) -> QueuedCommand:

@@ -7,10 +7,8 @@ from typing import Any
 
 import simpy
 
-from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_specification import HostRequest, SpecifiedDevice, SpecifiedHost
-from flashsim.core.request import Commands, Completions, Integers, Requests
-from flashsim.core.units import NEVER
+from flashsim.core.request import Commands, Integers, Requests
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification.controller import Controller
 from flashsim.hdd.state.disk import COUNTER_NAMES, HddPowerCut, power_cut, statistics
@@ -37,13 +35,7 @@ class HddSpecification(SpecifiedDevice):
         self.parameters.check(requests, commands)
         return super().submit(requests, commands, at)
 
-    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
-        if until < self.now:
-            raise InvalidParameterError("until", f"{until} ns", f"the clock is already at {self.now} ns")
-        return super().advance(until, every=every, wait=wait)
-
     def power_cut(self, at: int) -> HddPowerCut:
-        """Run to `at`, then lose power; see `flashsim.hdd.engine.drive.HddEngine.power_cut`."""
         self.advance(at, every=True)
         cut = power_cut(at, self.host.unfinished.tolist(), self._controller.unsettled())
         self.env = simpy.Environment(int(at))

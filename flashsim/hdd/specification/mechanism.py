@@ -7,10 +7,9 @@ import simpy
 
 from flashsim.core.host_specification import OPERATIONS, delay
 from flashsim.hdd.parameters import HddParameters
-from flashsim.hdd.state.geometry import Geometry, Place
+from flashsim.hdd.state.geometry import Geometry, Place, passing, slots_ended
 from flashsim.hdd.state.layout import SLOT_UNIT
 from flashsim.hdd.state.seek import seek_curve
-from flashsim.hdd.state.transfer import passing, slots_ended
 
 Steps = Generator[simpy.Event, Any, None]
 

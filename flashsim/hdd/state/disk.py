@@ -13,8 +13,7 @@ from flashsim.core.request import Integers
 from flashsim.hdd.scheduler.base import CANDIDATE
 from flashsim.hdd.state.layout import EXTENT
 
-#: Shares are kept in millionths.
-SHARE_UNIT = 1_000_000
+SHARE_UNIT = 1_000_000  #: Shares are kept in millionths.
 
 #: Parameters that kernels know.
 FIELDS = (
@@ -32,8 +31,7 @@ FIELDS = (
 PAIRS = ("read_hit", "read_miss", "write_hit", "write_miss", "disconnect_read")
 CONTROL = np.dtype([*((name, np.int64) for name in FIELDS if "_after_" not in name), *((name, np.int64, 2) for name in PAIRS)], align=True)
 
-#: Streams of the mechanism.
-IDLE, READING, WRITING = range(3)
+IDLE, READING, WRITING = range(3)  #: Streams of the mechanism.
 
 # The stream: what it does; where the arm is while there is none, as track and extent; the piece of a track being transferred, as first
 # sector, the one after the last, extent, track, angle of the first sector in parts of a slot, and revolution; the sector after the stream's
@@ -53,33 +51,22 @@ COUNTERS = record_dtype(
 COUNTER_NAMES = COUNTERS.names or ()
 #: A segment of the buffer: the sectors in it, and when it was last used.
 SEGMENT = record_dtype(int64="first end used")
-#: An acknowledged write that is not on the media.
-WRITE_BEHIND = record_dtype(int64="first end request tag")
+WRITE_BEHIND = record_dtype(int64="first end request tag")  #: An acknowledged write that is not on the media.
 
 
 class DiskState(NamedTuple):
     """The state of a drive."""
 
-    #: CONTROL.
-    control: RecordArray
-    #: STATE, as it is once the active command is served.
-    state: RecordArray
-    #: A table of one row: STATE before the active command.
-    before: RecordArray
-    #: COUNTERS.
-    counters: RecordArray
-    #: EXTENT: where sectors lie.
-    extents: RecordArray
-    #: The seek curve.
-    seeks: Integers
-    #: SEGMENT.
-    segments: RecordArray
-    #: WRITE_BEHIND, a ring.
-    ring: RecordArray
-    #: Commands that wait, in the order in which they came.
-    waiting: Integers
-    #: CANDIDATE: room for what a scheduler looks at.
-    candidates: RecordArray
+    control: RecordArray  #: CONTROL.
+    state: RecordArray  #: STATE, as it is once the active command is served.
+    before: RecordArray  #: A table of one row: STATE before the active command.
+    counters: RecordArray  #: COUNTERS.
+    extents: RecordArray  #: EXTENT: where sectors lie.
+    seeks: Integers  #: The seek curve.
+    segments: RecordArray  #: SEGMENT.
+    ring: RecordArray  #: WRITE_BEHIND, a ring.
+    waiting: Integers  #: Commands that wait, in the order in which they came.
+    candidates: RecordArray  #: CANDIDATE: room for what a scheduler looks at.
 
 
 DISK = group_type(
@@ -91,8 +78,7 @@ DISK = group_type(
 )  # fmt: skip
 
 
-#: A received write: its request, that one's tag, its address and length.
-Unsettled = tuple[int, int, int, int]
+Unsettled = tuple[int, int, int, int]  #: A received write: its request, that one's tag, its address and length.
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,16 @@
-"""Place of a sector: its extent, track, head and angle, for kernels, and once more in Python for the specification."""
+"""Place of a sector: its extent, track, head and angle, for kernels, and once more in Python for the specification; and its movement.
+
+The angle of the platter is a function of absolute time, in integers, so that it never drifts.  At time 0 angle 0 passes under the heads.  A
+track of n slots is divided into n * SLOT_UNIT parts; part p passes ``p * rotation // (n * SLOT_UNIT)`` nanoseconds after angle 0, also for
+later revolutions, since ``(p + n * SLOT_UNIT) * rotation // (n * SLOT_UNIT)`` is just a rotation more.
+"""
 
 from bisect import bisect_right
 from typing import NamedTuple
 
 from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import RecordArray
+from flashsim.core.units import SECONDS
 from flashsim.hdd.description import HEAD_ORDERS, DriveDescription
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extents_of
 
@@ -106,8 +112,6 @@ class Place(NamedTuple):
 class Geometry:
     """Finds sectors of a drive.
 
-    Examples
-    --------
     With two heads and ten sectors a track, sector 12 is the third under head 1; that track starts a skew of two slots later.
 
     >>> from flashsim.core.parameters import build
@@ -153,3 +157,28 @@ class Geometry:
         while end < self._ends[-1] and self.locate(end).cylinder == cylinder:
             end = self.locate(end).end
         return end
+
+
+@inlined_kernel
+def passing(part: int, slots: int, rotation: int) -> int:
+    """Nanoseconds from angle 0 until a part of a track of so many slots passes."""
+    return part * rotation // (slots * SLOT_UNIT)
+
+
+@inlined_kernel
+def revolution_for(time: int, offset: int, rotation: int) -> int:
+    """The earliest passage of angle 0 from which `offset` nanoseconds later is not before `time`."""
+    return -((offset - time) // rotation) * rotation
+
+
+@inlined_kernel
+def slots_ended(elapsed: int, part: int, slots: int, rotation: int) -> int:
+    """Slots, the first of which begins at a part of the track, that have ended `elapsed` nanoseconds after angle 0."""
+    return (((elapsed + 1) * slots * SLOT_UNIT - 1) // rotation - part) // SLOT_UNIT
+
+
+@inlined_kernel
+def crossing_time(sectors: int, size: int, rate: int, bus: int) -> int:
+    """Nanoseconds for sectors of `size` bytes to cross a link of `rate` bytes a second and a bus of `bus` ns a sector, at least 1."""
+    total = sectors * size
+    return max(1, total // rate * SECONDS + (total % rate * SECONDS + rate // 2) // rate, sectors * bus)

@@ -27,8 +27,7 @@ from flashsim.core.records import RecordArray, as_table, record_dtype
 from flashsim.hdd.description import DriveDescription
 from flashsim.hdd.state.seek import seek_curve
 
-#: Slots are counted in millionths, since skews need not be whole sectors.
-SLOT_UNIT = 1_000_000
+SLOT_UNIT = 1_000_000  #: Slots are counted in millionths, since skews need not be whole sectors.
 
 
 class Extent(NamedTuple):
@@ -37,14 +36,12 @@ class Extent(NamedTuple):
     #: The first sector and the one after the last.
     first: int
     end: int
-    #: Track of the first sector, counted over the drive.
-    track: int
+    track: int  #: Track of the first sector, counted over the drive.
     #: Sectors that each track holds, the slot of the first of them, and slots of the track.
     per_track: int
     slot: int
     slots: int
-    #: The first track of the zone.
-    zone_track: int
+    zone_track: int  #: The first track of the zone.
     #: Place of the zone's first slot, and the offset of each track, and beyond that of each cylinder, in parts of a slot.
     offset: int
     track_skew: int
@@ -153,7 +150,6 @@ def _usable(parameters: DriveDescription, zone: Zone, slips: list[int], unit: in
 
 
 def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
-    """The runs between slips."""
     for slip in slips:
         if first <= slip < end:
             if slip > first:
@@ -164,7 +160,6 @@ def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
 
 
 def _trimmed(runs: list[Run], count: int, front: bool) -> list[Run]:
-    """The runs without their first or last `count` positions."""
     rest = []
     for position, length in runs if front else reversed(runs):
         cut = min(count, length)

@@ -37,16 +37,10 @@ def lee_curve(cylinders: int, single: int, average: int, full: int) -> Integers:
     ``t(x) = a sqrt(x - 1) + b (x - 1) + c`` with ``a = (-10 c + 15 average - 5 full) / (3 sqrt(N))``,
     ``b = (7 c - 15 average + 8 full) / (3 N)``, ``c = single``: its mean over random pairs of cylinders is `average`.
 
-    N is the drive's cylinders; `single`, `average` and `full` are nanoseconds for one cylinder, on average, and for all.
+    N is the drive's cylinders; `single`, `average` and `full` are nanoseconds for one cylinder, on average, and for all.  Returns
+    nanoseconds by distance in cylinders, shape (cylinders,); 0 for distance 0.
 
-    Returns
-    -------
-    Integers
-        Nanoseconds by distance in cylinders, shape (cylinders,); 0 for distance 0.
-
-    References
-    ----------
-    Lee and Katz, "An analytic performance model of disk arrays", SIGMETRICS 1993; DiskSim's manual of disk models, 1.5.1.
+    Source: Lee and Katz, "An analytic performance model of disk arrays", SIGMETRICS 1993; DiskSim's manual of disk models, 1.5.1.
     """
     a = (-10 * single + 15 * average - 5 * full) / (3 * math.sqrt(cylinders))
     b = (7 * single - 15 * average + 8 * full) / (3 * cylinders)
@@ -61,12 +55,9 @@ def two_part_curve(cylinders: int, row: Sequence[float]) -> Integers:
 
     A row is the boundary in cylinders, then a, b, c and d in milliseconds.
 
-    References
-    ----------
-    Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994; DiskSim's manual of disk models, 1.5.2.
+    Source: Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27(3), 1994; DiskSim's manual of disk models,
+    1.5.2.
 
-    Examples
-    --------
     The HP 97560's curve, 3.24 + 0.400 sqrt(x) and 8.00 + 0.008 x, at 100 and 1000 cylinders:
 
     >>> two_part_curve(1962, (383, 3.24, 0.4, 8.0, 0.008))[[100, 1000]].tolist()
@@ -98,12 +89,8 @@ def measured_curve(cylinders: int, rows: Sequence[Sequence[float]]) -> Integers:
 def random_distances(weights: Floats) -> Floats:
     """The probability of each distance between two cylinders drawn independently with the given weights.
 
-    Weights, shape (cylinders,), are all equal for random cylinders, and sectors a cylinder for random addresses.
-
-    Returns
-    -------
-    Floats
-        Shape (cylinders,), sums to 1.
+    Weights, shape (cylinders,), are all equal for random cylinders, and sectors a cylinder for random addresses.  Returns shape
+    (cylinders,), which sums to 1.
     """
     share = weights / weights.sum()
     length = len(share)

@@ -14,7 +14,7 @@ from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, READ_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of
-from flashsim.ssd.state.steps import left_at_stop
+from flashsim.ssd.timing import left_at_stop
 
 #: Row of the times on the channel of what is read, behind those on the bus.
 CHANNEL = 3

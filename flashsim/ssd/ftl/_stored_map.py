@@ -39,8 +39,7 @@ FIRST_DIRTY, NEXT_STALE = range(2)
 CHAIN_FIELDS = 2
 LAST = -1
 
-#: Bytes of an entry in the controller's memory: a logical and a flash page.
-ENTRY_BYTES = 8
+ENTRY_BYTES = 8  #: Bytes of an entry in the controller's memory: a logical and a flash page.
 
 _HASH = 2654435761  # 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4)
 
@@ -48,8 +47,7 @@ _HASH = 2654435761  # 2^32 over the golden ratio (Knuth, The Art of Computer Pro
 # (-1: none) and the page to look at next there; then the blocks.
 FILLED, EMPTIED, NEXT_PAGE, FIRST_BLOCK = range(4)
 
-#: The most rows of a plan that a translation page takes to be written.
-STORE_ROWS = 4
+STORE_ROWS = 4  #: The most rows of a plan that a translation page takes to be written.
 
 
 def empty_cache(capacity: int, covered: int, map_pages: int, pools: int, map_blocks: int) -> Integers:

@@ -90,8 +90,7 @@ _SIGNATURE = types.int64(types.int64, types.int64, types.int64, FLASH, VECTOR)
 TRANSLATE = Policy(FAMILY, "translate", 0, types.FunctionType(_SIGNATURE))
 #: ``translate_of(policies)(operation, page, partial, flash, policies)`` in a kernel.
 translate_of = TRANSLATE.accessor()
-#: Parameters that only some members have a use for.
-SPECIAL = ("log_blocks", "map_cache")
+SPECIAL = ("log_blocks", "map_cache")  #: Parameters that only some members have a use for.
 
 
 @kernel_of(_SIGNATURE)  # compiled on demand
@@ -103,12 +102,9 @@ def plan_page(operation: int, page: int, partial: int, flash: Flash, policies: P
 def checked(parameters: SsdParameters) -> TranslationLayer:
     """The member that a drive uses, if it can work with the other parameters.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError, FlashsimError, InvalidParameterError
-        There is no such member, or it cannot be imported, or it refuses a parameter.
-    RefusedError
-        A garbage collection policy for a layer that merges blocks, or none for one that collects; a parameter that is meant for others.
+    Raises UnknownNameError or MissingFileError or FlashsimError or InvalidParameterError: there is no such member, or it cannot be
+    imported, or it refuses a parameter; RefusedError: a garbage collection policy for a layer that merges blocks, or none for one that
+    collects; a parameter that is meant for others.
     """
     member = FAMILY.load(parameters.ftl)
     if (parameters.gc == "none") == member.COLLECTS:

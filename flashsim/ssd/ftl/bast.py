@@ -6,10 +6,8 @@ no more, the logical block is merged: a log block that was filled in offset orde
 taking in the pages behind if it is not full (a switch or a partial merge); otherwise both are merged into a new block.  The log block that
 has to go is the one that was written least recently.
 
-References
-----------
-J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer for CompactFlash systems", IEEE Transactions on
-Consumer Electronics 48(2), 2002.
+Source: J. Kim, J. M. Kim, S. H. Noh, S. L. Min, Y. Cho, "A space-efficient flash translation layer for CompactFlash systems", IEEE
+Transactions on Consumer Electronics 48(2), 2002.
 """
 
 from flashsim.core.errors import InvalidParameterError
@@ -32,7 +30,6 @@ LOG_NUMBERS = 3
 
 
 def check(parameters: SsdParameters) -> None:
-    """Refuse a plane without log blocks and what no layer that merges works with."""
     if parameters.log_blocks < 1:
         raise InvalidParameterError("log_blocks", parameters.log_blocks, "ftl 'bast' needs at least 1 on a plane")
     merging.check_merging(parameters, "bast", parameters.log_blocks)
@@ -47,7 +44,6 @@ recover = merging.recover_merging
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
-    """Plan the flash operations of one logical page."""
     if operation != WRITE:
         return read_or_trim(flash, operation, page)
     logical, offset = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page)

@@ -11,8 +11,6 @@ that is rewritten in order costs one erase and no moves.
 
 *The page was not there before.*  It comes too late, or those behind it came too early: they move at once, and the old block is erased.
 
-References
-----------
 The slides of Do and Patel, "Join Processing for Flash SSDs: Remembering Past Lessons", DaMoN 2009, count erases, moves and writes of such a
 drive (tests/theory/test_slides_erase.py).
 """
@@ -46,7 +44,6 @@ recover = merging.recover_merging
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
-    """Plan the flash operations of one logical page."""
     if operation != WRITE:
         return read_or_trim(flash, operation, page)
     logical, offset = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page)

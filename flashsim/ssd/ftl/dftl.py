@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from flashsim.ssd.state.drive_state import DriveState
 
 USES = ("map_cache",)
-#: Bytes of an entry in a translation page: the number of a flash page.
-STORED_BYTES = 4
+STORED_BYTES = 4  #: Bytes of an entry in a translation page: the number of a flash page.
 
 
 @lean_kernel
@@ -92,7 +91,6 @@ def follow_moves(flash: Flash, policies: Policies, first: int, row: int) -> int:
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
-    """Plan the flash operations of one logical page."""
     row = look_up(flash, policies, page)
     if operation == READ:
         return pools.plan_read(flash, row, page, flash.own[FETCHED])

@@ -7,10 +7,8 @@ partial merge).  The other log blocks are for random writes, and filled one afte
 is reclaimed: each logical block that has a valid page in it is merged, with all its pages from wherever they lie, into a new block (a full
 merge).  So a write may wait for as many full merges as a block has pages.
 
-References
-----------
-S.-W. Lee, D.-J. Park, T.-S. Chung, D.-H. Lee, S. Park, H.-J. Song, "A log buffer-based flash translation layer using fully-associative
-sector translation", ACM Transactions on Embedded Computing Systems 6(3), 2007.
+Source: S.-W. Lee, D.-J. Park, T.-S. Chung, D.-H. Lee, S. Park, H.-J. Song, "A log buffer-based flash translation layer using
+fully-associative sector translation", ACM Transactions on Embedded Computing Systems 6(3), 2007.
 """
 
 from flashsim.core.errors import InvalidParameterError
@@ -34,7 +32,6 @@ SEQUENTIAL, OWNED_BY, LAST, RANDOM = range(4)
 
 
 def check(parameters: SsdParameters) -> None:
-    """Refuse fewer than two log blocks and what no layer that merges works with."""
     if parameters.log_blocks < 2:
         raise InvalidParameterError(
             "log_blocks", parameters.log_blocks, "ftl 'fast' needs at least 2 on a plane, one for sequential writes"
@@ -57,7 +54,6 @@ recover = merging.recover_merging
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
-    """Plan the flash operations of one logical page."""
     if operation != WRITE:
         return read_or_trim(flash, operation, page)
     logical, offset, row = merging.logical_block_of(flash, page), merging.offset_of(flash.control, page), 0

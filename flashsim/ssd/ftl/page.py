@@ -14,7 +14,6 @@ GATHERS = True
 
 @lean_kernel
 def translate(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
-    """Plan the flash operations of one logical page."""
     if operation != WRITE:
         return read_or_trim(flash, operation, page)
     pool = next_pool(flash, page)

@@ -43,17 +43,13 @@ class GcPolicy(Protocol):
 FAMILY = Family("flashsim.ssd.gc", "garbage collection policy", GcPolicy)
 
 VICTIM = Policy(FAMILY, "victim", 1, types.FunctionType(types.int64(FLASH, types.int64)))
-#: ``victim_of(policies)(flash, collector)`` in a kernel.
-victim_of = VICTIM.accessor()
+victim_of = VICTIM.accessor()  #: ``victim_of(policies)(flash, collector)`` in a kernel.
 
 
 def rounds_of(name: str) -> int:
     """Most choices of a policy for one write: its ROUNDS, or 1, where every answer must have an invalid page.
 
-    Raises
-    ------
-    UnknownNameError, MissingFileError, FlashsimError
-        There is no such policy, or its ROUNDS is no number from 1 to 64.
+    Raises UnknownNameError or MissingFileError or FlashsimError: there is no such policy, or its ROUNDS is no number from 1 to 64.
     """
     rounds: Any = FAMILY.load(name).ROUNDS
     if not isinstance(rounds, int) or not 1 <= rounds <= 64:

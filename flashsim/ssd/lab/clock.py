@@ -17,8 +17,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.host_specification import ARRIVALS, OPERATIONS
 from flashsim.core.request import READ, TRIM, WRITE, Completions, make_requests
 from flashsim.core.units import format_duration
-from flashsim.ssd.lab.drive import LAB_PAGES, lab_parameters, operation_line
-from flashsim.ssd.lab.picture import picture
+from flashsim.ssd.lab.drive import LAB_PAGES, lab_parameters, operation_line, picture
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.drive_state import DriveState
 
@@ -84,8 +83,6 @@ class SteppedDrive:
 
 
 class _Glimpse:
-    """Work of the parts of the model at a moment, to be compared with that of a moment before."""
-
     def __init__(self, model: SsdSpecification) -> None:
         self.pages_per_block = model.parameters.slots_per_block
         self.shared = {f"channel {number}": channel.users[:1] for number, channel in enumerate(model.channels)}

@@ -8,8 +8,14 @@ program block 32 page 0: logical page 5 (host)
 >>> drive.read(5)
 read    block 32 page 0: logical page 5 (host)
 
-``print(drive)`` shows all blocks and pages.  It runs compiled and as plain Python: under ``NUMBA_DISABLE_JIT=1`` a debugger steps from
-`LabDrive.begin` into the translation layer and into garbage collection.  `flashsim.ssd.lab.clock` has the same drive in time.
+``print(drive)`` shows all blocks and pages::
+
+    die 0
+      0 c x##x####  6  2 |   1 a ##......  2  1 |   2   ........  0  2
+
+A block's number, its state (a letter), its pages, how many of them are valid, and how often it was erased. It runs compiled and as plain
+Python: under ``NUMBA_DISABLE_JIT=1`` a debugger steps from `LabDrive.begin` into the translation layer and into garbage collection.
+`flashsim.ssd.lab.clock` has the same drive in time.
 """
 
 from collections import deque
@@ -17,16 +23,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.parameters import build
 from flashsim.core.request import OPERATIONS, READ, SECTOR, TRIM, WRITE
 from flashsim.core.spans import CAUSES, HOST
-from flashsim.ssd.lab.picture import picture
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState, apply
 from flashsim.ssd.state.flash import PlannedOperation
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
 
@@ -42,19 +49,14 @@ LAB_VALUES: dict[str, Any] = {
 LAB_PAGES = 400
 
 _VERBS = ("read", "zeros", "fetch", "program", "store", "move", "erase")  # by kind of operation
-_PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
+_PROGRAMS = (flash_array.PROGRAM_PAGE, flash_array.STORE_PAGE, flash_array.MOVE_PAGE)
 
 
 def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
     """A 64-block drive of so many logical pages; `changes` replace values of LAB_VALUES, in the units of presets.
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, RefusedError
-        As a preset with such values.
+    Raises InvalidParameterError or UnknownNameError or RefusedError: as a preset with such values.
 
-    Examples
-    --------
     >>> lab_parameters().pools * lab_parameters().blocks_per_plane, round(lab_parameters().effective_overprovisioning, 3)
     (64, 0.2)
     """
@@ -66,16 +68,14 @@ def lab_parameters(pages: int = LAB_PAGES, **changes: Any) -> SsdParameters:
 def operation_line(pages_per_block: int, kind: int, place: int, source: int, logical: int, cause: int) -> str:
     """One flash operation in words.
 
-    Examples
-    --------
-    >>> operation_line(8, MOVE_PAGE, 56, 25, 12, 1)
+    >>> operation_line(8, flash_array.MOVE_PAGE, 56, 25, 12, 1)
     'move    block 3 page 1 -> block 7 page 0: logical page 12 (gc)'
     """
     pages = (f"block {page // pages_per_block} page {page % pages_per_block}" for page in (source, place) if page >= 0)
-    if kind == ERASE_BLOCK:
+    if kind == flash_array.ERASE_BLOCK:
         what = f"block {place}"
     else:
-        what = f"{'nothing is mapped' if kind == ZERO_PAGE else ' -> '.join(pages)}: logical page {logical}"
+        what = f"{'nothing is mapped' if kind == flash_array.ZERO_PAGE else ' -> '.join(pages)}: logical page {logical}"
     return f"{_VERBS[kind]:<7} {what} ({CAUSES[cause]})"
 
 
@@ -104,10 +104,8 @@ class LabDrive:
 
     It has so many logical pages; changes are other values of `LAB_VALUES` or of `SsdParameters`, such as ``gc="my_policy.py"``.
 
-    Raises
-    ------
-    InvalidParameterError, UnknownNameError, MissingFileError, RefusedError, FlashsimError
-        Impossible parameters, or policies that cannot be loaded.
+    Raises InvalidParameterError or UnknownNameError or MissingFileError or RefusedError or FlashsimError: impossible parameters, or
+    policies that cannot be loaded.
     """
 
     def __init__(self, pages: int = LAB_PAGES, **changes: Any) -> None:
@@ -167,7 +165,7 @@ class LabDrive:
         state = self.state
         if self._pending:
             row = self._plan.rows[self._pending[0]]
-            if row.kind == ERASE_BLOCK:
+            if row.kind == flash_array.ERASE_BLOCK:
                 flash_array.erased(state.flash, row.place)
             elif row.kind in _PROGRAMS:
                 flash_array.start_program(state.flash, row.place, row.source)
@@ -211,7 +209,87 @@ class LabDrive:
 
     def _count(self, row: PlannedOperation) -> None:
         counters, kind, cause = self.state.counters, row.kind, row.cause
-        counters.reads[cause] += kind in (READ_PAGE, FETCH_PAGE, MOVE_PAGE)
-        counters.read_modify_write_reads += kind == FETCH_PAGE and cause == HOST
+        counters.reads[cause] += kind in (flash_array.READ_PAGE, flash_array.FETCH_PAGE, flash_array.MOVE_PAGE)
+        counters.read_modify_write_reads += kind == flash_array.FETCH_PAGE and cause == HOST
         counters.programs[cause] += kind in _PROGRAMS
-        counters.erases[cause] += kind == ERASE_BLOCK
+        counters.erases[cause] += kind == flash_array.ERASE_BLOCK
+
+
+# What a flash page can be.  An invalid one waits for the erase of its block: its content is superseded or trimmed, or it was passed over.
+# A page on its way is mapped, but its program has not ended.
+FREE_PAGE, VALID_PAGE, INVALID_PAGE, PAGE_ON_ITS_WAY, TORN_PAGE = range(5)
+PAGE_NAMES = ("free", "valid", "invalid", "on its way", "torn")
+MARKS = ".#x+!"
+#: The letter and the name of each state of a block, and of one that garbage collection is emptying.
+BLOCK_LETTERS = {
+    flash_array.FREE_BLOCK: " ", flash_array.ACTIVE_BLOCK: "a", flash_array.CLOSED_BLOCK: "c", flash_array.SPARE_BLOCK: "s",
+    flash_array.RETIRED_BLOCK: "r", flash_array.DATA_BLOCK: "d", flash_array.LOG_BLOCK: "l", flash_array.MAP_BLOCK: "m",
+    flash_array.OWN_SLC_BLOCK: "o", flash_array.SLC_BLOCK: "o",
+}  # fmt: skip
+EMPTIED_LETTER = "e"
+LEGEND = (
+    "pages: " + "  ".join(f"{mark} {name}" for mark, name in zip(MARKS, PAGE_NAMES, strict=True)),
+    "blocks: a active  c closed  e being emptied  d data  l log  m map  o of one bit a cell  s spare  r retired;  then valid pages, erases",
+)
+_WIDTH = 110
+
+
+def page_states(state: DriveState) -> npt.NDArray[np.int8]:
+    """State of each flash page, FREE_PAGE to TORN_PAGE, shape (blocks, pages of a block)."""
+    per_block = state.parameters.slots_per_block
+    spare = state.spare.reshape(-1, per_block)
+    mapped = np.zeros(spare.shape, bool)
+    mapped.flat[state.mapping[state.mapping > 0] - 1] = True
+    written = np.arange(per_block) < state.blocks.written[:, None]
+    # What a block held before an erase that is planned and has not ended is still there.
+    whole = (spare > 0) & (state.blocks.cycles == state.blocks.erases)[:, None]
+    states = np.where(written | (spare != 0), INVALID_PAGE, FREE_PAGE)
+    states[spare == flash_array.TORN] = TORN_PAGE
+    states[mapped] = np.where(whole, VALID_PAGE, PAGE_ON_ITS_WAY)[mapped]
+    return states.astype(np.int8)
+
+
+def logical_pages(state: DriveState) -> npt.NDArray[np.int32]:
+    """The logical page that each mapped flash page holds, -1 for the others, shape (blocks, pages of a block)."""
+    flash_pages = state.mapping[state.mapping > 0] - 1
+    pages = np.full(len(state.spare), -1, np.int32)
+    pages[flash_pages] = state.pages[flash_pages].owner - 1
+    return pages.reshape(-1, state.parameters.slots_per_block)
+
+
+def block_letters(state: DriveState) -> list[str]:
+    letters = [BLOCK_LETTERS[int(standing)] for standing in state.blocks.state]
+    for victim in state.pools.victim:
+        if victim >= 0:
+            letters[victim] = EMPTIED_LETTER
+    return letters
+
+
+def pool_name(state: DriveState, pool: int) -> str:
+    """Name of a plane: its die, and its number there if dies have several."""
+    planes = state.parameters.planes_per_die
+    return f"die {pool // planes}" + (f" plane {pool % planes}" if planes > 1 else "")
+
+
+def picture(state: DriveState, legend: bool = True) -> str:
+    """The blocks and pages of a drive as text, plane by plane; with what the marks mean below."""
+    cells = _cells(state)
+    per_pool = state.parameters.blocks_per_plane
+    fit = max(1, (_WIDTH + 3) // (len(cells[0]) + 3))
+    abreast = next(count for count in range(fit, 0, -1) if per_pool % count == 0 or 2 * count <= fit)
+    lines = []
+    for pool in range(state.parameters.pools):
+        lines.append(pool_name(state, pool))
+        own = cells[pool * per_pool : (pool + 1) * per_pool]
+        lines += [" | ".join(own[first : first + abreast]) for first in range(0, per_pool, abreast)]
+    return "\n".join([*lines, *(LEGEND if legend else ())])
+
+
+def _cells(state: DriveState) -> list[str]:
+    rows = ["".join(MARKS[page] for page in block) for block in page_states(state)]
+    valid, erases = state.blocks.valid, state.blocks.erases
+    widths = [len(str(most)) for most in (len(rows) - 1, state.parameters.slots_per_block, max(9, int(erases.max())))]
+    return [
+        f"{block:{widths[0]}} {letter} {row} {valid[block]:{widths[1]}} {erases[block]:{widths[2]}}"
+        for block, (letter, row) in enumerate(zip(block_letters(state), rows, strict=True))
+    ]

@@ -4,15 +4,12 @@ Which pages those are is decided when commands are admitted (`flashsim.ssd.state
 in the buffer before its bytes cross the link, and gives it back when it is on flash, or dropped.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
-from flashsim.core.host_specification import OPERATIONS, delay
+from flashsim.core.host_specification import OPERATIONS, delay, follow
 from flashsim.core.request import READ, WRITE
 from flashsim.ssd.specification.parts import Command, DriveOfParts, Operation
-from flashsim.ssd.specification.rules import acknowledge, find_entry, sector_mask
-from flashsim.ssd.specification.servers import Steps
+from flashsim.ssd.specification.shared import Steps, acknowledge, find_entry, sector_mask
 from flashsim.ssd.state import write_buffer
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, DROP_PAGE, ZERO_PAGE
 
@@ -164,8 +161,7 @@ class SpecifiedBuffer:
             self.drive.host.command_done(command.request, command.slots)
         if self.paced:
             event = delay(env, int(buffer.opens - env.now), OPERATIONS + self.paced[0].number)
-            assert event.callbacks is not None
-            event.callbacks.append(lambda _: self._acknowledge())
+            follow(event, self._acknowledge)
 
     def ready(self, operation: Operation) -> None:
         """A transfer goes over the link as soon as there is room, or a page that was dropped gives up its room."""

@@ -3,8 +3,6 @@
 It is folded as the clock goes on: for a time, or until what comes next.  `flashsim.ssd.state.collection` says what then moves.
 """
 
-from __future__ import annotations
-
 from flashsim.core.host_specification import ARRIVALS, HostRequest
 from flashsim.core.request import WRITE
 from flashsim.core.units import NEVER

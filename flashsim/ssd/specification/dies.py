@@ -1,7 +1,5 @@
 """Dies of the drive's event model: what a die does next, which operations it carries out together, and interruptions by reads."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
@@ -10,11 +8,10 @@ from typing import Any
 import simpy
 
 from flashsim.core.draws import mixed
-from flashsim.core.host_specification import OPERATIONS, delay
+from flashsim.core.host_specification import OPERATIONS, delay, follow
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.specification.parts import DriveOfParts, Operation
-from flashsim.ssd.specification.rules import block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
-from flashsim.ssd.specification.servers import Steps
+from flashsim.ssd.specification.shared import Steps, block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
@@ -56,8 +53,7 @@ class Die:
         if not self._woken:
             self._woken = True
             soon = self.env.event()
-            assert soon.callbacks is not None
-            soon.callbacks.append(lambda _: self._decide())
+            follow(soon, self._decide)
             soon.succeed()
 
     def _decide(self) -> None:

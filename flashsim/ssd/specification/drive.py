@@ -55,8 +55,7 @@ from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.dies import PROGRAMS, Die
 from flashsim.ssd.specification.parts import Command, Operation
-from flashsim.ssd.specification.rules import block_of, die_of_block, empty_slots, needs_medium, programmed
-from flashsim.ssd.specification.servers import SharedServer, Steps
+from flashsim.ssd.specification.shared import SharedServer, Steps, block_of, die_of_block, empty_slots, needs_medium, programmed
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -355,7 +354,6 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     @property
     def next_event(self) -> int:
-        """Time of the next event; see `flashsim.core.model.DeviceModel.next_event`."""
         return min(super().next_event, self.cache.folds_at())
 
     def _make_ids(self, needed: int) -> None:

@@ -1,77 +1,20 @@
-"""What the parts of the drive's event model share: the drive as they see it, commands, and the operations that dies carry out."""
+"""What the parts of the drive's event model share: commands, and the operations that dies carry out."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
-import simpy
-
-from flashsim.core.host_specification import HostRequest, SpecifiedHost
+from flashsim.core.host_specification import HostRequest
 from flashsim.core.request import INTERNAL
-from flashsim.ssd.parameters import SsdParameters
-from flashsim.ssd.specification.rules import block_of, die_of_block
-from flashsim.ssd.specification.servers import SharedServer, Steps
-from flashsim.ssd.state.drive_state import DriveState
-from flashsim.ssd.state.flash import PlannedOperation
+from flashsim.ssd.specification.shared import block_of, die_of_block
 from flashsim.ssd.state.flash_array import READ_PAGE
-from flashsim.ssd.timing import SsdTiming
 
+if TYPE_CHECKING:
+    from flashsim.ssd.specification.dies import Die
+    from flashsim.ssd.specification.drive import SsdSpecification
 
-class DieOfParts(Protocol):
-    """Die as commands and the cache see it."""
-
-    number: int
-    queue: deque[Operation]
-    reads: deque[Operation]
-    at_work: list[Operation]
-    cached: list[Operation]
-    suspended: list[Operation]
-
-    def offer(self, operation: Operation) -> None:
-        """An operation of the queue is ready."""
-
-
-class DriveOfParts(Protocol):
-    """Drive as its parts see it."""
-
-    parameters: SsdParameters
-    state: DriveState
-    timing: SsdTiming
-    env: simpy.Environment
-    host: SpecifiedHost
-    channels: list[SharedServer]
-    pages_behind: int  # pages in the controller, of writes that go on where the last one ended
-
-    @property
-    def dies(self) -> Sequence[DieOfParts]:
-        """Dies, by number."""
-
-    def command_of(self, request: HostRequest) -> Command:
-        """A command without operations, with the next number."""
-
-    def add(self, command: Command, plan: list[PlannedOperation], sectors: int) -> list[Operation]:
-        """Give planned operations their numbers and their places in the queues of dies."""
-
-    def transfer_of(self, command: Command, kind: int, page: int, sectors: int, part: bool) -> Operation:
-        """An operation of a command that needs no die; whether the command waits for it."""
-
-    def transfer(self, operation: Operation) -> None:
-        """An operation that needs no die is ready for the link."""
-
-    def bytes_in(self, operation: Operation) -> Steps:
-        """Move an operation's bytes from the host, or from a program inside, into the drive's memory."""
-
-    def page_done(self, command: Command) -> None:
-        """A page of a command is done; the command completes with its last."""
-
-    def read_out(self, operation: Operation) -> None:
-        """A page has left its die."""
-
-    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
-        """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
+DriveOfParts: TypeAlias = "SsdSpecification"  #: The drive as its parts see it.
 
 
 @dataclass(eq=False)
@@ -116,7 +59,7 @@ class Operation:
     cause: int
     sectors: int
     block: int = -1
-    die: DieOfParts | None = None
+    die: Die | None = None
     waits: int = 1
     followers: list[Operation] = field(default_factory=list)
     erases: list[Operation] = field(default_factory=list)  # erases that wait for it
@@ -130,7 +73,6 @@ class Operation:
     arrived: int = 0  # write id of the newest content that came as a whole
 
     def wait_for(self, other: Operation) -> None:
-        """Be ready only after another operation has ended."""
         self.waits += 1
         other.followers.append(self)
 

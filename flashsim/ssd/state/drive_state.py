@@ -15,11 +15,11 @@ from numba import types
 
 from flashsim.core.errors import FlashsimError, ReadOnlyDeviceError
 from flashsim.core.kernel import kernel_of, lean_kernel
+from flashsim.core.large_arrays import SparseMemory
 from flashsim.core.policies import Policies, Policy, policy_vector
 from flashsim.core.records import VECTOR, as_table, empty_record, empty_table, field_views
 from flashsim.core.request import READ, WRITE, Integers
 from flashsim.core.spans import CAUSES, FOLD
-from flashsim.core.sparse_memory import SparseMemory
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.ftl.base import TRANSLATE, plan_page, translate_of
 from flashsim.ssd.gc import base as gc_family
@@ -34,10 +34,8 @@ from flashsim.ssd.state.write_buffer import clear_buffer, empty_buffer, find_ent
 from flashsim.ssd.timing import timing_of
 from flashsim.ssd.wear.base import LEVELS, OPENS
 
-#: Logical pages that one call of the compiled loop writes when a drive is loaded.
-LOADED_AT_ONCE = 1 << 16
-#: A drive is expected to be used as a whole once this share of its flash pages was written.
-_SHARE_OF_ALL = 1 / 64
+LOADED_AT_ONCE = 1 << 16  #: Logical pages that one call of the compiled loop writes when a drive is loaded.
+_SHARE_OF_ALL = 1 / 64  #: A drive is expected to be used as a whole once this share of its flash pages was written.
 
 
 @lean_kernel
@@ -168,24 +166,15 @@ class DriveState:
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[PlannedOperation]:
         """The flash operations that one logical page of a command takes; the logical state changes at once."""
-        rows = plan_page(operation, page, int(partial), self.flash, self.policies)
-        if rows < 0 or self.control.broken:
-            raise self.bad_victim()
-        return self.planned(rows)
+        return self.planned(plan_page(operation, page, int(partial), self.flash, self.policies))
 
     def plan_group(self, count: int) -> list[PlannedOperation]:
         """The flash operations that the first `count` logical pages of `group` take, programmed at once."""
-        rows = write_group(self.flash, self.policies, count)
-        if rows < 0 or self.control.broken:
-            raise self.bad_victim()
-        return self.planned(rows)
+        return self.planned(write_group(self.flash, self.policies, count))
 
     def plan_folding(self, pool: int) -> list[PlannedOperation]:
         """The flash operations by which an idle pool folds a block of its SLC cache, or makes room for that."""
-        rows = fold_idle(self.flash, self.policies, pool)
-        if rows < 0 or self.control.broken:
-            raise self.bad_victim()
-        return self.planned(rows)
+        return self.planned(fold_idle(self.flash, self.policies, pool))
 
     @contextmanager
     def beside_cache(self) -> Iterator[None]:
@@ -197,11 +186,12 @@ class DriveState:
             self.control.stream, self.control.slc_bypass = stream, 0
 
     def planned(self, rows: int) -> list[PlannedOperation]:
-        """The first rows of the plan."""
+        """The first rows of the plan, of which there are none if a policy breaks its contract."""
+        if rows < 0 or self.control.broken:
+            raise self.bad_victim()
         return [PlannedOperation(*row) for row in self.plan[:rows].tolist()]
 
     def apply_plan(self, rows: int) -> None:
-        """Carry out the first rows of the plan at once."""
         for row in range(rows):
             apply(row, self.flash)
 

@@ -15,16 +15,14 @@ from flashsim.core.request import OPERATIONS, Integers
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.state.geometry import CONTROL
 
-#: The arrays with an entry a page are narrower than the others.
-Narrow = npt.NDArray[np.int32]
+Narrow = npt.NDArray[np.int32]  #: The arrays with an entry a page are narrower than the others.
 
 
 class PlannedOperation(NamedTuple):
     """A row of a plan, which has the flash operations of one logical page in order; -1 for what an operation has not."""
 
     kind: int
-    #: A flash page, or the block to erase.
-    place: int
+    place: int  #: A flash page, or the block to erase.
     #: Source of a move or a store; IN_SLC or less of what the host writes into the SLC cache.
     source: int
     logical: int
@@ -32,8 +30,7 @@ class PlannedOperation(NamedTuple):
     #: The block that holds the page's older version.
     superseded: int
     cause: int
-    #: The row of the plan that must have ended before.
-    needs: int
+    needs: int  #: The row of the plan that must have ended before.
 
 
 PLAN = record_dtype(int32=" ".join(PlannedOperation._fields))
@@ -99,36 +96,24 @@ TIMING = record_dtype(
 class Flash(NamedTuple):
     """The state of a drive's flash, logical and physical."""
 
-    #: CONTROL: geometry, and the scalars that allocation goes by.
-    control: RecordArray
-    #: POOL: planes as keepers of their blocks.
-    pools: RecordArray
+    control: RecordArray  #: CONTROL: geometry, and the scalars that allocation goes by.
+    pools: RecordArray  #: POOL: planes as keepers of their blocks.
     #: The block that each of the two streams of a pool fills, its SLC cache, and each placement handle but the first, shape (pools, 2 +
     #: handles); -1 where none is open.
     active: Integers
     #: Rings of the closed blocks of a pool by their valid pages, shape (pools, pages of a block + 1): the one whose count changed longest
     #: ago (-1: none).
     by_valid: Integers
-    #: BLOCK.
-    blocks: RecordArray
-    #: One more than the flash page of each logical page, 0 for none.
-    mapping: Narrow
-    #: FLASH_PAGE, of each flash page.
-    pages: RecordArray
-    #: The write id of what each flash page holds: 0 erased, TORN unreadable.
-    spare: Narrow
-    #: The write id of each logical page's last trim.
-    trimmed: Narrow
-    #: The translation layer's own table.
-    own: Integers
-    #: PLAN.
-    plan: RecordArray
-    #: BUFFER (`flashsim.ssd.state.write_buffer`).
-    buffer: RecordArray
-    #: ENTRY.
-    entries: RecordArray
-    #: MEMBER, of each slot of a group.
-    group: RecordArray
+    blocks: RecordArray  #: BLOCK.
+    mapping: Narrow  #: One more than the flash page of each logical page, 0 for none.
+    pages: RecordArray  #: FLASH_PAGE, of each flash page.
+    spare: Narrow  #: The write id of what each flash page holds: 0 erased, TORN unreadable.
+    trimmed: Narrow  #: The write id of each logical page's last trim.
+    own: Integers  #: The translation layer's own table.
+    plan: RecordArray  #: PLAN.
+    buffer: RecordArray  #: BUFFER (`flashsim.ssd.state.write_buffer`).
+    entries: RecordArray  #: ENTRY.
+    group: RecordArray  #: MEMBER, of each slot of a group.
 
 
 #: An entry a page.

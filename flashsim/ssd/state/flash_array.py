@@ -37,12 +37,9 @@ OWN_SLC_BLOCK, SLC_BLOCK = 8, 9
 #: The column of `Flash.active` for the block that the SLC cache fills, and the `source` of what the host writes there: less one for each
 #: that is programmed at once behind it.
 SLC_STREAM, IN_SLC = 2, -2
-#: The write id of a flash page whose program was cut off.
-TORN = -1
-#: The highest write id.
-LAST_WRITE_ID = 2**31 - 1
-#: Result of planning when the policy chose a block that cannot be reclaimed.
-BAD_VICTIM = -1
+TORN = -1  #: The write id of a flash page whose program was cut off.
+LAST_WRITE_ID = 2**31 - 1  #: The highest write id.
+BAD_VICTIM = -1  #: Result of planning when the policy chose a block that cannot be reclaimed.
 
 
 @lean_kernel

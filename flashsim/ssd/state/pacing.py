@@ -19,14 +19,11 @@ from flashsim.ssd.parameters import SsdParameters
 WHOLE, _LEAST_GAIN = 1 << 24, 1 << 14
 #: A unit takes no longer by the host's share of its rate: that is slower than any phase lasts.
 _LONGEST = 1 << 40
-#: The host's share of its rate is counted in thousandths.
-_SHARES = 1000
-#: A victim changes the mean of victims by 2^-6 of what it differs by; a mean below that is none.
-_WEIGHT = 6
+_SHARES = 1000  #: The host's share of its rate is counted in thousandths.
+_WEIGHT = 6  #: A victim changes the mean of victims by 2^-6 of what it differs by; a mean below that is none.
 
 
 def set_pace(buffer: RecordArray, parameters: SsdParameters) -> None:
-    """Enter a drive's constants."""
     if parameters.collection_rate:
         buffer.unit_time = transfer_time(parameters.unit_size, parameters.collection_rate)
         buffer.debt_limit = parameters.collection_debt // parameters.unit_size * int(buffer.unit_time)

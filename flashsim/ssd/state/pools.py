@@ -27,8 +27,7 @@ from flashsim.ssd.wear.base import opens_of
 #: Rounds of a policy that chooses blindly: a wholly valid block is often hit where writes amplify much (with 32 pages a block and 7 %
 #: over-provisioning 31 % of the blocks are).  Eight in a row then happen once in ten thousand.
 BLIND_ROUNDS = 8
-#: The most blocks that one decision of a wear levelling policy compares.
-LOOKED_AT = 32
+LOOKED_AT = 32  #: The most blocks that one decision of a wear levelling policy compares.
 
 
 @inlined_kernel

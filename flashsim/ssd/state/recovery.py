@@ -15,21 +15,10 @@ from flashsim.core.request import Integers
 from flashsim.ssd.state import flash_array, pools, slc_cache
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import Flash, Narrow
-from flashsim.ssd.state.flash_array import (
-    ACTIVE_BLOCK,
-    CLOSED_BLOCK,
-    FREE_BLOCK,
-    OWN_SLC_BLOCK,
-    RETIRED_BLOCK,
-    SLC_BLOCK,
-    SPARE_BLOCK,
-    lookup,
-)
 from flashsim.ssd.state.pools import collector_of, drop_page, free_block
 from flashsim.ssd.state.write_buffer import clear_buffer
 
-#: Flash pages between one whose logical page is mapped and one whose place in the map is asked for.
-_AHEAD = 16
+_AHEAD = 16  #: Flash pages between one whose logical page is mapped and one whose place in the map is asked for.
 
 
 def recover(state: DriveState) -> None:
@@ -62,7 +51,7 @@ def _map_newest(flash: Flash) -> None:
         write_id, page = flash.spare[flash_page], int(flash.pages[flash_page].spare_owner) - 1
         if write_id <= 0 or (page < len(flash.trimmed) and write_id <= flash.trimmed[page]):
             continue
-        other = lookup(flash.mapping, page)
+        other = flash_array.lookup(flash.mapping, page)
         if other < 0 or write_id >= flash.spare[other]:
             if other >= 0:
                 flash.pages[other].owner = 0
@@ -76,18 +65,20 @@ def count_blocks(state: DriveState) -> None:
     _count_pages(state.flash)
     blocks.cycles = blocks.erases
     in_use = flash_array.in_use(blocks)
-    blocks.state[in_use] = np.where(blocks.written > 0, np.where(blocks.slc > 0, SLC_BLOCK, CLOSED_BLOCK), FREE_BLOCK)[in_use]
+    blocks.state[in_use] = np.where(
+        blocks.written > 0, np.where(blocks.slc > 0, flash_array.SLC_BLOCK, flash_array.CLOSED_BLOCK), flash_array.FREE_BLOCK
+    )[in_use]
     flash_array.forget_blocks(state.parameters, state.pools, state.active, state.by_valid)
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
         at = collector_of(state.control, pool)
         state.pools.pool_valid[at] += blocks.valid[own].sum()
         _queue_free_blocks(state.flash, int(own[0]), int(own[-1]) + 1)
-        for block in own[blocks.state[own] == SPARE_BLOCK]:
+        for block in own[blocks.state[own] == flash_array.SPARE_BLOCK]:
             state.pools[pool].first_spare = pools.join_ring(blocks, state.pools[pool].first_spare, int(block))
             state.pools.spares[pool] += 1
         if state.control.slc_blocks:
-            _queue_cache_blocks(state, pool, own[blocks.state[own] >= OWN_SLC_BLOCK])
+            _queue_cache_blocks(state, pool, own[blocks.state[own] >= flash_array.OWN_SLC_BLOCK])
 
 
 @lean_kernel
@@ -117,7 +108,7 @@ def _queue_cache_blocks(state: DriveState, pool: int, own: np.ndarray[tuple[int]
 @lean_kernel
 def _queue_free_blocks(flash: Flash, first: int, end: int) -> None:
     for block in range(first, end):
-        if flash.blocks[block].state == FREE_BLOCK:
+        if flash.blocks[block].state == flash_array.FREE_BLOCK:
             free_block(flash, block)
 
 
@@ -133,20 +124,19 @@ def rebuild_pools(state: DriveState) -> None:
     order = [np.zeros(0, np.int64)]
     for pool in range(state.parameters.pools):
         own = blocks_of(state, pool)
-        closed = own[blocks.state[own] == CLOSED_BLOCK]
+        closed = own[blocks.state[own] == flash_array.CLOSED_BLOCK]
         partly = closed[blocks.written[closed] < per_block]
         for stream, block in enumerate(partly[: state.parameters.gc_streams]):
-            blocks.state[block] = ACTIVE_BLOCK
+            blocks.state[block] = flash_array.ACTIVE_BLOCK
             state.active[pool, stream] = block
             state.pools.free_pages[collector_of(state.control, pool)] += per_block - blocks.written[block]
-        order.append(closed[blocks.state[closed] == CLOSED_BLOCK])
+        order.append(closed[blocks.state[closed] == flash_array.CLOSED_BLOCK])
     closing = np.concatenate(order)
     _close_blocks(state.flash, closing[np.argsort(newest[closing], kind="stable")], newest)
 
 
 @lean_kernel
 def _close_blocks(flash: Flash, order: Integers, newest: Narrow) -> None:
-    """Close blocks in an order; each was last changed by its newest data."""
     for block in order:
         pools.close_block(flash, int(block), int(newest[block]) + flash.control.id_base)
 
@@ -164,7 +154,7 @@ def restore_reserve(state: DriveState) -> None:
     limits = blocks.limit.copy()
     blocks.limit = 0
     pages: list[tuple[int, int]] = []
-    for retired in np.flatnonzero((blocks.state == RETIRED_BLOCK) & (blocks.written > 0)).tolist():
+    for retired in np.flatnonzero((blocks.state == flash_array.RETIRED_BLOCK) & (blocks.written > 0)).tolist():
         pages += _emptied(state, retired)
         blocks.written[retired] = 0
         blocks.cycles[retired] += 1

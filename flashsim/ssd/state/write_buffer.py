@@ -64,7 +64,6 @@ def clear_buffer(buffer: RecordArray, entries: RecordArray) -> None:
 
 
 def waiting_entries(flash: Flash) -> list[RecordArray]:
-    """The entries, oldest first."""
     entries, entry = [], int(flash.buffer.oldest)
     for _ in range(flash.buffer.waiting):
         entries.append(flash.entries[entry])
@@ -87,7 +86,6 @@ def needs_medium(buffer: RecordArray, operation: int, flags: int) -> bool:
 
 @lean_kernel
 def find_entry(flash: Flash, page: int) -> int:
-    """The entry of a logical page, or -1."""
     if flash.buffer.waiting == 0:
         return -1
     entry = flash.entries[page % flash.entries.shape[0]].bucket

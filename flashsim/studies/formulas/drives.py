@@ -27,7 +27,7 @@ from models.allocation.buffers import Allocation
 from models.partition_costs import Input
 from models.psync import Direction, ParallelDrive
 from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
-from models.ssd_problem import Problem
+from models.ssd_joins import Problem
 
 #: Rules by which memory is divided: Haas et al., or closed forms for the drive.
 RULES = HAAS, DRIVE = ("haas", "drive")

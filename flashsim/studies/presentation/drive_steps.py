@@ -9,7 +9,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.spans import CAUSES, KINDS, server_names
 from flashsim.core.units import MICROSECONDS, format_duration
 from flashsim.ssd.lab.clock import SteppedDrive
-from flashsim.ssd.lab.picture import PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
+from flashsim.ssd.lab.drive import PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, MOVE_PAGE, READ_PAGE
 from flashsim.studies.presentation.flash_drawing import MOST_NUMBERED

@@ -12,7 +12,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.core.spans import CAUSES, KINDS, Spans, server_names
 from flashsim.core.units import MICROSECONDS
-from flashsim.ssd.lab.picture import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
+from flashsim.ssd.lab.drive import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.studies.presentation.plots import LINES, panels
 
@@ -34,7 +34,7 @@ def draw_pages(drive: DriveWithState, title: str = "") -> Figure:
     """Every flash page by its state: a panel a plane, a column a block, page 0 at the bottom.
 
     On small drives a mapped page shows the logical page that it holds, and others the mark of their state; below a block stand its number
-    and the letter of its state, as in `flashsim.ssd.lab.picture`, and above it its erases.
+    and the letter of its state, as in `flashsim.ssd.lab.drive`, and above it its erases.
     """
     state = drive.state
     parameters = state.parameters

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from flashsim.core.copies import Original
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.large_arrays import Original
 from flashsim.core.request import READ, WRITE, Completions, Integers, Requests, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import MIB, MILLISECONDS

@@ -16,9 +16,8 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.smart import client
 from flashsim.device.smart.inside import Inside
-from flashsim.device.smart.protocol import Status
+from flashsim.device.smart.protocol import Status, Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Steps, Task
 from flashsim.execution.cpu import DEFAULT, CpuModel, kernel_times
 from flashsim.execution.requests import HOST, Work
 from flashsim.studies.smart.plans import DrivePart, PlanRun

@@ -23,9 +23,9 @@ import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.core.compiling import parts_of
-from flashsim.core.copies import Original
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError
 from flashsim.core.input_files import read_text
+from flashsim.core.large_arrays import Original
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GIB, SECONDS

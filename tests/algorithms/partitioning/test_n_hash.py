@@ -22,8 +22,7 @@ from flashsim.execution.requests import Algorithm, Answer, Psync, Write
 from flashsim.storage.heap_file import HeapFile
 from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import GraceAllocation, HybridAllocation
-from models.allocation.grace_hash import grace_hash
-from models.allocation.sub_buffers import sub_buffer_pages
+from models.allocation.divisions import grace_hash, sub_buffer_pages
 from tests.tiers import examples
 
 KIB = 1024

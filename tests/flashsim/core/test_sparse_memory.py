@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from flashsim.core.large_arrays import SparseMemory
 from flashsim.core.records import LINE
-from flashsim.core.sparse_memory import SparseMemory
 from flashsim.core.units import KIB, MIB
 from flashsim.device.device import Device
 

@@ -20,7 +20,7 @@ from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Answer
 from flashsim.device.smart.runtime import Command, Reaction, Session, SmartDrive
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.specification.servers import Steps
+from flashsim.ssd.specification.shared import Steps
 
 #: Priorities within a nanosecond: after what follows from an event of the drive and before the next, and after all events of the drive.
 _REACTION = cast(int, (2 + ARRIVALS) / 2)

@@ -15,9 +15,8 @@ from flashsim.core.units import MIB, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
-from flashsim.device.smart.protocol import TRANSITIONS, State, Status
+from flashsim.device.smart.protocol import TRANSITIONS, State, Status, Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Steps, Task
 
 PRESET = part_of(presets.load("samsung-smart-400gb"), 100)
 

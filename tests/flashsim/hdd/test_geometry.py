@@ -12,9 +12,8 @@ from flashsim.core.kernel import compiled
 from flashsim.hdd.description import SPARING
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state import geometry as kernels
-from flashsim.hdd.state.geometry import Geometry
+from flashsim.hdd.state.geometry import Geometry, passing, revolution_for, slots_ended
 from flashsim.hdd.state.layout import SLOT_UNIT, Extent, extent_table, extents_of, sectors_of, zones_of
-from flashsim.hdd.state.transfer import passing, revolution_for, slots_ended
 from flashsim.testing.disks import random_drive, small_drive
 from tests.cases import with_each
 from tests.flashsim.hdd.deep_disks import deep_drive

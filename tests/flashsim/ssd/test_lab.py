@@ -14,14 +14,16 @@ from flashsim.core.request import READ, TRIM, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.lab.clock import SteppedDrive
-from flashsim.ssd.lab.drive import LAB_VALUES, LabDrive, lab_parameters
-from flashsim.ssd.lab.picture import (
+from flashsim.ssd.lab.drive import (
     FREE_PAGE,
     INVALID_PAGE,
+    LAB_VALUES,
     LEGEND,
     PAGE_ON_ITS_WAY,
     TORN_PAGE,
     VALID_PAGE,
+    LabDrive,
+    lab_parameters,
     logical_pages,
     page_states,
     picture,

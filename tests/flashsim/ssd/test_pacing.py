@@ -17,7 +17,7 @@ from flashsim.device import presets
 from flashsim.device.scaling import miniature
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.specification.rules import acknowledge
+from flashsim.ssd.specification.shared import acknowledge
 from flashsim.ssd.state.flash import BUFFER
 from flashsim.ssd.state.pacing import WHOLE
 from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served

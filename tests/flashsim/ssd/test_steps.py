@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.ssd.state.steps import left_at_stop
-from flashsim.ssd.timing import timing_of
+from flashsim.ssd.timing import left_at_stop, timing_of
 from flashsim.testing.flash_drives import drive
 from tests.cases import with_each
 

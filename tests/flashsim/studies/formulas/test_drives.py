@@ -15,8 +15,7 @@ from flashsim.studies.formulas.drives import drive_of
 from models.join_costs.base import Sizes
 from models.ssd_buffers import closed_form
 from models.ssd_drive import LogBlocks
-from models.ssd_joins import JOINS, Load
-from models.ssd_problem import Problem
+from models.ssd_joins import JOINS, Load, Problem
 from tests.cases import with_each
 from tests.models.ssd_search import numeric
 from tests.tiers import examples

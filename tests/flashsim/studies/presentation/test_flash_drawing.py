@@ -12,8 +12,7 @@ from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import CAUSES
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.ssd.lab.drive import LabDrive, lab_parameters
-from flashsim.ssd.lab.picture import page_states
+from flashsim.ssd.lab.drive import LabDrive, lab_parameters, page_states
 from flashsim.studies.presentation.flash_drawing import draw_pages, draw_spans
 from flashsim.studies.presentation.plots import svg
 

@@ -18,8 +18,8 @@ from flashsim.core.units import MIB, NEVER
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import run
+from flashsim.device.smart.protocol import Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Steps, Task
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from tests.cases import with_each
 from tests.commands import Run

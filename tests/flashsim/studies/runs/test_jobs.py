@@ -127,7 +127,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
         "algorithms.joins.bnl",
         "algorithms.sorting.runs",
         "flashsim.ssd.engine.drive",
-        "models.allocation.sort_merge",
+        "models.allocation.divisions",
     ]
     assert [name for name in again if not changed(name)] == []
 

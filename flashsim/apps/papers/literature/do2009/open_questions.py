@@ -48,14 +48,13 @@ from flashsim.studies.presentation.plots import COLOURS, LINES, legend, panels
 from flashsim.studies.runs.drives import disk_of
 from models import optimum
 from models.allocation.buffers import Allocation
-from models.allocation.hybrid_hash import hybrid_hash
+from models.allocation.divisions import hybrid_hash
 from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.join_costs.base import Sizes, allocate
 from models.ssd_buffers import closed_form
 from models.ssd_drive import Drive
-from models.ssd_joins import DetailedCost
-from models.ssd_problem import Problem
+from models.ssd_joins import DetailedCost, Problem
 
 _ZERO = {"color": "#7f7f7f", "lw": 0.6}
 

@@ -11,10 +11,7 @@ from flashsim.apps.papers.literature.do2009.runs import GRID, MEMORY, PAGE_SIZE,
 from flashsim.core.units import MIB
 from flashsim.studies.judging.cells import equal_to, near, statement
 from models import optimum
-from models.allocation.grace_hash import grace_hash
-from models.allocation.hybrid_hash import hybrid_hash
-from models.allocation.nested_loops import nested_loops
-from models.allocation.sort_merge import sort_merge
+from models.allocation.divisions import grace_hash, hybrid_hash, nested_loops, sort_merge
 from models.haas import cost
 from models.join_costs.base import allocate
 

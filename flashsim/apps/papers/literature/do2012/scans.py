@@ -12,8 +12,8 @@ from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
 from flashsim.device.smart.inside import energy_of
+from flashsim.device.smart.protocol import Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.device.smart.steps import Steps, Task
 from flashsim.studies.smart.energy import HOST_BYTE, IDLE
 
 DISK, SSD, SMART = "sas-10k-146gb", "samsung-sas-400gb", "samsung-smart-400gb"

@@ -26,7 +26,7 @@ from flashsim.storage.relation import Relation
 from flashsim.storage.source.do2009 import PaperRecords
 from flashsim.studies.runs.drives import DriveInUse, TimedDrive
 from flashsim.studies.runs.jobs import Job, Settings
-from models.allocation.grace_hash import grace_hash
+from models.allocation.divisions import grace_hash
 
 DEVICES = {"ioDrive": "iodrive-slc-160gb", "P300": "micron-p300", "Vertex 3": "ocz-vertex-3"}
 CPU = "hexacore-2016"

@@ -1,13 +1,18 @@
-"""Copies of large arrays and of what holds them, which share memory until one changes: the system copies a page when it is written to."""
+"""Large arrays: copies share memory until one changes, as the system copies a page when it is written to; and tables of sparse memory."""
+
+from __future__ import annotations
 
 import mmap
 import os
 import tempfile
 import weakref
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+
+from flashsim.core.records import aligned_zeros
 
 #: Bytes of an array from which on sharing is worth it, and that are looked at together for whether they hold anything.
 _LARGE, _CHUNK = 1 << 20, 1 << 16
@@ -29,7 +34,6 @@ class Original(Generic[Thing]):
             weakref.finalize(self, file.close)
 
     def copy(self) -> Thing:
-        """A copy, which may be changed."""
         return deepcopy(self._thing, {id(array): _copy_of(array, file) for array, file in self._shared})
 
 
@@ -50,3 +54,38 @@ def _file_of(array: Any) -> Any:
 def _copy_of(array: Any, file: Any) -> Any:
     shared = np.frombuffer(mmap.mmap(file.fileno(), array.nbytes, access=mmap.ACCESS_COPY), np.uint8)
     return shared.view(array.dtype).view(type(array)).reshape(array.shape)
+
+
+_LARGE_PAGES_FROM = 1 << 22  #: Bytes from which on NumPy asks for large pages of memory.
+
+
+class SparseMemory:
+    """Tables of zeros, in small pages of memory until all of it is expected to be used.
+
+    The system clears 2 MiB where a byte of a large page is touched, and blocks of a drive that are written one after another lie that far
+    apart.  Where all is used, large pages are looked up faster.
+    """
+
+    def __init__(self) -> None:
+        self._maps: list[mmap.mmap] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseMemory:
+        return SparseMemory()  # a copied table is in memory of NumPy's
+
+    def zeros(self, count: int, dtype: Any) -> np.ndarray[Any, Any]:
+        """A table of so many zeros, which begins with a line of the processor's caches."""
+        size = count * np.dtype(dtype).itemsize
+        if size < _LARGE_PAGES_FROM or not hasattr(mmap, "MADV_HUGEPAGE"):
+            return aligned_zeros(size).view(dtype)
+        try:
+            self._maps.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        except (OSError, OverflowError) as problem:
+            raise MemoryError(f"no memory for {size} bytes") from problem
+        return np.frombuffer(self._maps[-1], dtype)
+
+    def expect_all(self) -> None:
+        """Ask for large pages where nothing was touched yet."""
+        for each in self._maps:
+            with suppress(OSError):  # a system that was built without them
+                each.madvise(mmap.MADV_HUGEPAGE)
+        self._maps.clear()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.core import copies
+from flashsim.core import large_arrays
 from flashsim.core.records import empty_table, record_dtype
 
 
@@ -27,7 +27,7 @@ def test_copies_are_alike_and_change_apart(in_memory: bool, monkeypatch: pytest.
     if not in_memory:
         monkeypatch.delattr(os, "memfd_create", raising=False)
     thing = Holder()
-    original = copies.Original(thing, [thing.table, thing.numbers, thing.small])
+    original = large_arrays.Original(thing, [thing.table, thing.numbers, thing.small])
     one, other = original.copy(), original.copy()
     for each in (one, other):
         for name, array in vars(thing).items():
