@@ -29,7 +29,7 @@ ROOM = 3_000_000
 def test_it_runs_and_gives_what_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if "fs.record" in path.read_text(encoding="utf-8") and not shutil.which("strace"):
         pytest.skip("strace is not installed")
-    if "flashsim.apps.papers.literature.do2009" in path.read_text(encoding="utf-8"):
+    if "flashsim.apps.papers.do2009" in path.read_text(encoding="utf-8"):
         request.getfixturevalue("small_scale")  # the paper's runs that it shows, kept
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     kept = nbformat.read(path, as_version=4)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flashsim.apps.papers.literature.base import Paper, chosen
+from flashsim.apps.papers.base import Paper, chosen
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance

@@ -7,8 +7,8 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from flashsim.apps.papers.literature.base import PAPERS, Paper, load
-from flashsim.apps.papers.literature.shin2016.runs import DEVICES
+from flashsim.apps.papers.base import PAPERS, Paper, load
+from flashsim.apps.papers.shin2016.runs import DEVICES
 from flashsim.execution.pooled.system import COUNTED
 from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.judging.claims import Claim, Judgement

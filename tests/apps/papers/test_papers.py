@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from flashsim.apps.papers.literature import base as papers
-from flashsim.apps.papers.literature.base import Exhibit, Paper
+from flashsim.apps.papers import base as papers
+from flashsim.apps.papers.base import Exhibit, Paper
 from flashsim.core.errors import DamagedFileError
 from flashsim.device import presets
 from flashsim.studies.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement

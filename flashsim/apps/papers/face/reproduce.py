@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.apps.papers import reproduction
-from flashsim.apps.papers.literature.base import PAPERS, load
+from flashsim.apps.papers.base import PAPERS, load
 from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.do2009 import cpu_fit
-from flashsim.apps.papers.literature.do2009.cpu_fit import bound, implied
-from flashsim.apps.papers.literature.do2009.cpu_work import RUNS, Run, committed
+from flashsim.apps.papers.do2009 import cpu_fit
+from flashsim.apps.papers.do2009.cpu_fit import bound, implied
+from flashsim.apps.papers.do2009.cpu_work import RUNS, Run, committed
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Work

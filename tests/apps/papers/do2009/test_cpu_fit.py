@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature import base as papers
-from flashsim.apps.papers.literature.do2009 import cpu_fit, cpu_work
-from flashsim.apps.papers.literature.do2009.cpu_fit import ROWS
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, JOINS
+from flashsim.apps.papers import base as papers
+from flashsim.apps.papers.do2009 import cpu_fit, cpu_work
+from flashsim.apps.papers.do2009.cpu_fit import ROWS
+from flashsim.apps.papers.do2009.runs import DEVICES, JOINS
 from flashsim.core.units import SECONDS
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.base import load
-from flashsim.apps.papers.literature.shin2016 import cpu_fit, figures
-from flashsim.apps.papers.literature.shin2016.runs import (
+from flashsim.apps.papers.base import load
+from flashsim.apps.papers.reproduction import HOLD, reproduce
+from flashsim.apps.papers.shin2016 import cpu_fit, figures
+from flashsim.apps.papers.shin2016.runs import (
     CPU,
     DEVICES,
     METHODS,
@@ -25,8 +26,7 @@ from flashsim.apps.papers.literature.shin2016.runs import (
     orders,
     run_partition,
 )
-from flashsim.apps.papers.literature.shin2016.table1 import CALIBRATION, MEMORY
-from flashsim.apps.papers.reproduction import HOLD, reproduce
+from flashsim.apps.papers.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from statistics import median
 
-from flashsim.apps.papers.literature.base import Entry, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.literature.do2009.other_runs import PLACEMENTS, SMALL_PAGES, io_seconds
-from flashsim.apps.papers.literature.do2009.runs import LABELS, PAGE_SIZE, PAGE_SIZES, PLACEMENT, Setup, settings_of, sized
+from flashsim.apps.papers.base import Entry, Job, Results, Section, Settings, Table, load
+from flashsim.apps.papers.do2009.other_runs import PLACEMENTS, SMALL_PAGES, io_seconds
+from flashsim.apps.papers.do2009.runs import LABELS, PAGE_SIZE, PAGE_SIZES, PLACEMENT, Setup, settings_of, sized
 
 TITLE = "How much each assumption matters"
 #: The joins that write, with the buffer pools of the calibration columns.

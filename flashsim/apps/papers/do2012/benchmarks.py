@@ -10,21 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table
-from flashsim.apps.papers.literature.do2012 import runs as own
-from flashsim.apps.papers.literature.do2012.runs import (
-    DESIGNS,
-    DISKS,
-    LAST,
-    PUBLISHED,
-    Disks,
-    Judge,
-    Runs,
-    dual_write,
-    of_readings,
-    tpc_c,
-    tpc_e,
-)
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table
+from flashsim.apps.papers.do2012 import runs as own
+from flashsim.apps.papers.do2012.runs import DESIGNS, DISKS, LAST, PUBLISHED, Disks, Judge, Runs, dual_write, of_readings, tpc_c, tpc_e
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
 from flashsim.pools.setup import PoolResult, PoolSetup
 from flashsim.studies.judging.cells import bounded, number, ratio, rising, saving, statement

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.papers.literature.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.literature.do2009.other_runs import (
+from flashsim.apps.papers.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.apps.papers.do2009.other_runs import (
     LESSONS_MEMORY,
     PLACES,
     SHARE,
@@ -26,7 +26,7 @@ from flashsim.apps.papers.literature.do2009.other_runs import (
     with_buffers,
     with_divisions,
 )
-from flashsim.apps.papers.literature.do2009.runs import (
+from flashsim.apps.papers.do2009.runs import (
     JOINS,
     LABELS,
     MEMORY,
@@ -38,7 +38,7 @@ from flashsim.apps.papers.literature.do2009.runs import (
     paper_disk,
     reason,
 )
-from flashsim.apps.papers.literature.do2009.table1 import in_words
+from flashsim.apps.papers.do2009.table1 import in_words
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets

@@ -1,7 +1,7 @@
 """CPU work of the paper's joins, by kind, counted by the algorithms themselves, without any device.
 
 The counts of the calibration cells at scale 1 are committed beside this module, since counting them takes two minutes;
-``python -m flashsim.apps.papers.literature.do2009.cpu_work`` counts them again and prints the file.
+``python -m flashsim.apps.papers.do2009.cpu_work`` counts them again and prints the file.
 """
 
 import tomllib
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from algorithms.joins.base import JoinParameters, plan
-from flashsim.apps.papers.literature.do2009.runs import JOINS, PAGE_SIZE, relations
+from flashsim.apps.papers.do2009.runs import JOINS, PAGE_SIZE, relations
 from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Requests
 from flashsim.core.units import MIB
@@ -68,7 +68,7 @@ def text() -> str:
     """The committed file; temporary files are written full."""
     lines = [
         "# Work of the four joins at scale 1 with the buffer pools of table 3's calibration columns (MB), and the pages of temporary files",
-        "# that would hold each relation; printed by python -m flashsim.apps.papers.literature.do2009.cpu_work.",
+        "# that would hold each relation; printed by python -m flashsim.apps.papers.do2009.cpu_work.",
         f"temporary_pages = {[heap_file(relation, PAGE_SIZE).pages for relation in relations(1.0, SEED)]}",
         "kinds = [{}]\n\n[runs]".format(", ".join(f'"{kind}"' for kind in KINDS)),
     ]

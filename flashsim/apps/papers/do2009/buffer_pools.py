@@ -1,6 +1,6 @@
 """Tables 3 to 5 and figures 1 to 3: the four joins over the buffer pool and over the page size, and how times vary.
 
-The CPU preset was fitted to table 5's rows of 8 and 32 KB (`flashsim.apps.papers.literature.do2009.cpu_fit`); the other rows are what it
+The CPU preset was fitted to table 5's rows of 8 and 32 KB (`flashsim.apps.papers.do2009.cpu_fit`); the other rows are what it
 predicts.
 """
 
@@ -10,10 +10,10 @@ from functools import partial
 
 import numpy as np
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table, load
-from flashsim.apps.papers.literature.do2009.cpu_fit import ROWS, prices
-from flashsim.apps.papers.literature.do2009.measured import Order, Runs, Time
-from flashsim.apps.papers.literature.do2009.runs import (
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table, load
+from flashsim.apps.papers.do2009.cpu_fit import ROWS, prices
+from flashsim.apps.papers.do2009.measured import Order, Runs, Time
+from flashsim.apps.papers.do2009.runs import (
     DEVICES,
     FLASH_PAGE,
     GRID,

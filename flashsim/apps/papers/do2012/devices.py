@@ -6,28 +6,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from algorithms.extensions.base import DESIGNS as EVERY
-from flashsim.apps.papers.literature.base import Cell, Entry, Exhibit, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.literature.do2012.benchmarks import (
-    COMPARED,
-    MIDDLE,
-    below_others,
-    clean_write,
-    limits,
-    over_lc,
-    over_limits,
-    over_none,
-)
-from flashsim.apps.papers.literature.do2012.runs import DESIGNS, LAST, PUBLISHED, SHARE, STEADY, Runs, at_scale, job, tpc_c, tpc_e
-from flashsim.apps.papers.literature.do2012.simulations import (
-    DISKS,
-    DRIVES,
-    FLASH,
-    PARTS,
-    measure_rates,
-    parts_at,
-    preset_of,
-    run_on_drives,
-)
+from flashsim.apps.papers.base import Cell, Entry, Exhibit, Job, Results, Section, Settings, Table, load
+from flashsim.apps.papers.do2012.benchmarks import COMPARED, MIDDLE, below_others, clean_write, limits, over_lc, over_limits, over_none
+from flashsim.apps.papers.do2012.runs import DESIGNS, LAST, PUBLISHED, SHARE, STEADY, Runs, at_scale, job, tpc_c, tpc_e
+from flashsim.apps.papers.do2012.simulations import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from flashsim.core.units import MB, MIB, MINUTES
 from flashsim.device import presets
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1, WORN, wear

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flashsim.apps.papers.literature.shin2016.runs import DEVICES
+from flashsim.apps.papers.shin2016.runs import DEVICES
 from flashsim.core.units import KIB, MIB
 from flashsim.device.device import Device
 from flashsim.studies.bench import aio

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
+from flashsim.apps.papers.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS

@@ -6,8 +6,8 @@ It is judged at the paper's sizes whatever the scale of the runs.
 from collections.abc import Collection
 from functools import partial
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.literature.do2009.runs import GRID, MEMORY, PAGE_SIZE, large_pages, paper_disk
+from flashsim.apps.papers.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table, load
+from flashsim.apps.papers.do2009.runs import GRID, MEMORY, PAGE_SIZE, large_pages, paper_disk
 from flashsim.core.units import MIB
 from flashsim.studies.judging.cells import equal_to, near, statement
 from models import optimum

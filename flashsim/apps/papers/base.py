@@ -186,7 +186,7 @@ class PaperFolder(Protocol):
     __file__: str
 
 
-PAPERS = Family("flashsim.apps.papers.literature", "paper", PaperFolder)
+PAPERS = Family("flashsim.apps.papers", "paper", PaperFolder, holds="claims.toml")
 
 
 def load(name: str) -> Paper:

@@ -1,6 +1,6 @@
 """The prices of the CPU preset ``pentium-d-2009``, fitted to the paper's calibration cells and to nothing else.
 
-``python -m flashsim.apps.papers.literature.do2009.cpu_fit`` prints the preset's file.  No device is simulated:
+``python -m flashsim.apps.papers.do2009.cpu_fit`` prints the preset's file.  No device is simulated:
 
 - Kernel prices solve table 5's rows of 8 and 32 KB exactly, on each device: a price a request and a price a byte.
 - User prices are the least squares, in relative errors, of twelve published values: user time in the same four cells of table 5, and
@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares, linprog
 
-from flashsim.apps.papers.literature.base import Entry, Exhibit, Section, Shown, Table, load
-from flashsim.apps.papers.literature.do2009.cpu_work import CALIBRATION_MEMORY, KINDS, RUNS, Counts, Run, committed
-from flashsim.apps.papers.literature.do2009.measured import Runs
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages
+from flashsim.apps.papers.base import Entry, Exhibit, Section, Shown, Table, load
+from flashsim.apps.papers.do2009.cpu_work import CALIBRATION_MEMORY, KINDS, RUNS, Counts, Run, committed
+from flashsim.apps.papers.do2009.measured import Runs
+from flashsim.apps.papers.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages
 from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
@@ -157,7 +157,7 @@ def _model(prices: Floats, sources: Mapping[str, str]) -> CpuModel:
 _COMMENTS = (
     "The machine of Do and Patel (DaMoN 2009): a dual-core Pentium of 3.2 GHz under Red Hat Enterprise 5.",
     "",
-    "Printed by python -m flashsim.apps.papers.literature.do2009.cpu_fit, whose beginning says how every price was fitted, and to",
+    "Printed by python -m flashsim.apps.papers.do2009.cpu_fit, whose beginning says how every price was fitted, and to",
     "which cells.",
     "Whatever rests on these prices is fitted. The cells of user time, published and as fitted:",
 )

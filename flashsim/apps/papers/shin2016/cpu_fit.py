@@ -1,6 +1,6 @@
 """The prices of the CPU preset ``hexacore-2016``, solved from the rows of table 1 that may calibrate, and from nothing else.
 
-``python -m flashsim.apps.papers.literature.shin2016.cpu_fit`` prints the preset's file.  No device is simulated.  Total less read and
+``python -m flashsim.apps.papers.shin2016.cpu_fit`` prints the preset's file.  No device is simulated.  Total less read and
 write seconds of the rows of 5 and 200 MB, the mean of three drives, are four numbers: of N-Hash and of the original method.  They give
 three prices, by least squares: of a tuple, of a request to the drive, and of a call, which hands over all requests of a psync together.
 """
@@ -10,8 +10,8 @@ from statistics import fmean
 
 import numpy as np
 
-from flashsim.apps.papers.literature.shin2016.runs import CPU, DEVICES, N_HASH, TRADITIONAL, TUPLES
-from flashsim.apps.papers.literature.shin2016.table1 import CALIBRATION, published
+from flashsim.apps.papers.shin2016.runs import CPU, DEVICES, N_HASH, TRADITIONAL, TUPLES
+from flashsim.apps.papers.shin2016.table1 import CALIBRATION, published
 from flashsim.core.units import SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel
 from flashsim.execution.requests import HOST, Work
@@ -57,7 +57,7 @@ def fitted() -> tuple[CpuModel, list[str]]:
 _COMMENTS = (
     "The machine of Shin et al. (SAC 2016): six cores of 3.2 GHz under Linux; their program is a single thread.",
     "",
-    "Printed by python -m flashsim.apps.papers.literature.shin2016.cpu_fit, whose beginning says how every price was fitted, and to",
+    "Printed by python -m flashsim.apps.papers.shin2016.cpu_fit, whose beginning says how every price was fitted, and to",
     "which cells.",
     "Whatever rests on these prices is fitted. Seconds beside those of reads and writes, published and as fitted:",
 )

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from algorithms.joins.base import JoinParameters, plan
 from algorithms.page_access.plan import LEAST_FRAMES
-from flashsim.apps.papers.literature.li2009 import pages as page_format
+from flashsim.apps.papers.li2009 import pages as page_format
 from flashsim.core.request import Integers
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MB, MICROSECONDS, SECONDS

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from flashsim.apps.papers.literature import base
-from flashsim.apps.papers.literature.base import Cell, Claim, Job, Results, Settings
+from flashsim.apps.papers import base
+from flashsim.apps.papers.base import Cell, Claim, Job, Results, Settings
 from flashsim.core.units import GIB, HOURS, MINUTES
 from flashsim.pools import PoolOptions
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool

@@ -8,9 +8,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from flashsim.apps.papers.literature import base
-from flashsim.apps.papers.literature.base import Cell, Claim, Results
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, LABELS, Setup, buffers, join_setting
+from flashsim.apps.papers import base
+from flashsim.apps.papers.base import Cell, Claim, Results
+from flashsim.apps.papers.do2009.runs import DEVICES, LABELS, Setup, buffers, join_setting
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel

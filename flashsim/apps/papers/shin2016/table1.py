@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from itertools import product
 from statistics import median
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
-from flashsim.apps.papers.literature.shin2016.runs import (
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
+from flashsim.apps.papers.shin2016.runs import (
     DEVICES,
     LABELS,
     METHODS,

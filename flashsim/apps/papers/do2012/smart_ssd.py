@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from itertools import product
 from typing import Any
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
-from flashsim.apps.papers.literature.do2012.scans import DISK, ROWS, SMART, SSD, bandwidth, smart_run
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
+from flashsim.apps.papers.do2012.scans import DISK, ROWS, SMART, SSD, bandwidth, smart_run
 from flashsim.core.units import GB
 from flashsim.studies.judging.cells import crossing, ratio, saving, statement
 

@@ -10,8 +10,8 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.optimum import fewest_fetches
 from algorithms.page_access.planners.base import PLANNERS, plan
 from algorithms.page_access.segments import candidates
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Table
-from flashsim.apps.papers.literature.li2009.runs import BASIC, LABELS, Setup, count_pages
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Table
+from flashsim.apps.papers.li2009.runs import BASIC, LABELS, Setup, count_pages
 from flashsim.core.units import KIB
 from flashsim.studies.judging.cells import NONE, crossing, difference, differences, falling, less, number, ratio, rising, saving, statement
 from flashsim.studies.presentation.plots import series_over

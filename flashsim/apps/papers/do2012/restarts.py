@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table
-from flashsim.apps.papers.literature.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table
+from flashsim.apps.papers.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
 from flashsim.core.units import GIB, HOURS, KIB, MB, MINUTES, SECONDS
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup

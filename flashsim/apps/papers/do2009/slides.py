@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from flashsim.apps.papers.literature.base import Cell, Claim, Judged, Section, Table
-from flashsim.apps.papers.literature.do2009.measured import Runs
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, JOINS, Setup
+from flashsim.apps.papers.base import Cell, Claim, Judged, Section, Table
+from flashsim.apps.papers.do2009.measured import Runs
+from flashsim.apps.papers.do2009.runs import DEVICES, JOINS, Setup
 from flashsim.core.parameters import build
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.device.device import Device

@@ -7,20 +7,9 @@ exhibits.
 from collections.abc import Collection
 from functools import cache
 
-from flashsim.apps.papers.literature.base import Entry, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.literature.shin2016.runs import (
-    CPU,
-    N_HASH,
-    PAGE_SIZE,
-    PAGES,
-    PER_MB,
-    SHARE,
-    TRADITIONAL,
-    TUPLES,
-    Setup,
-    run_partition,
-)
-from flashsim.apps.papers.literature.shin2016.table1 import MEMORY
+from flashsim.apps.papers.base import Entry, Job, Results, Section, Settings, Table, load
+from flashsim.apps.papers.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, Setup, run_partition
+from flashsim.apps.papers.shin2016.table1 import MEMORY
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.studies.formulas.drives import parallel_drive_of, processor_of
