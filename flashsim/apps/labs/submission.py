@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flashsim.apps.labs import seal, worker
+from flashsim.apps.labs import worker
 from flashsim.core.errors import FlashsimError, MissingFileError
 from flashsim.core.units import MILLISECONDS_A_SECOND
 
@@ -195,7 +195,7 @@ class Submission:
         )
         self.end, self.late = time.monotonic() + min(usual, left), f"stopped: it took {late}"
         self.spent = f"stopped: it took more than {seconds} s of processor time"
-        self.task = {"source": source, "seconds": seconds, "memory": memory, "filter": seal.program()}
+        self.task = {"source": source, "seconds": seconds, "memory": memory, "filter": worker.seal_program()}
         self._start()
 
     def _start(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.assignments.replacement import Optimum, References, misses
+from flashsim.apps.labs.assignments.replacement import References, misses
 from flashsim.apps.labs.grading import Exercise, Whole, answers, obeys
 from flashsim.apps.labs.submission import Submission, SubmissionError
 from models.page_fetching import least_fetches
@@ -75,8 +75,7 @@ def draw_join(random: np.random.Generator) -> tuple[Pairs, int]:
 
 def fetches_in_order(pairs: Pairs, frames: int) -> int:
     """Fetches where the pairs are joined in their order, and the page leaves that is needed again last."""
-    pages = np.ravel(pairs).tolist()
-    return misses(Optimum(pages), References(pages, frames))
+    return misses("opt", References(np.ravel(pairs).tolist(), frames))
 
 
 def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:

@@ -13,26 +13,97 @@ Beside them stand the CPU times that table 3 implies.  With I/O seconds h on the
 the SSD's I/O takes h / a, and equal CPU seconds c on both machines follow from (h + c) / (h / a + c) = b.  The counted work of the joins
 with 200 and 500 MB, and their commands and bytes, leave a linear program: prices of at least 0 that minimise the largest relative error of
 the priced times.  Whatever is fitted, and to what, no list of prices does better.
+
+The work of the joins is counted by the algorithms themselves, without any device.  The counts of the calibration cells at scale 1 are
+committed beside this module, since counting them takes two minutes; ``python -m flashsim.apps.papers.do2009.cpu_fit work`` counts them
+again and prints the file.
 """
 
+import sys
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares, linprog
 
+from algorithms.joins.base import JoinParameters, plan
 from flashsim.apps.papers.base import Entry, Exhibit, Section, Shown, Table, load
-from flashsim.apps.papers.do2009.cpu_work import CALIBRATION_MEMORY, KINDS, RUNS, Counts, Run, committed
 from flashsim.apps.papers.do2009.measured import Runs
-from flashsim.apps.papers.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages
+from flashsim.apps.papers.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, PAGE_SIZE, Setup, large_pages, relations
+from flashsim.core.protocols import Label
+from flashsim.core.request import Completions, Requests
 from flashsim.core.units import KIB, MIB, SECONDS
+from flashsim.device.block_layer import command_counts
+from flashsim.execution import drivers
 from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
-from flashsim.studies.runs.joining import CPU
+from flashsim.storage.heap_file import heap_file
+from flashsim.storage.source.do2009 import SEED
+from flashsim.studies.runs.joining import CPU, lay_out
 from models.disk import Disk
 from models.haas import cost
+
+#: The calibration columns of table 3: buffer pools in the paper's MB.
+CALIBRATION_MEMORY = (200, 500)
+FILE = Path(__file__).with_name("cpu_work.toml")
+#: What is counted: the user's work, and what the kernel handles, device commands of at most 128 KiB and bytes.
+KINDS = (*Work, "commands", "bytes")
+#: A join with a buffer pool.
+Run = tuple[str, int]
+#: Counts by kind, of kinds that a run has.
+Counts = dict[str, int]
+RUNS: list[Run] = [(join, memory) for join in JOINS for memory in CALIBRATION_MEMORY]
+
+
+class _Commands:
+    """Counts the commands and bytes of requests."""
+
+    commands = bytes = 0
+
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
+        self.commands += int(command_counts(requests["length"]).sum())
+        self.bytes += int(requests["length"].sum())
+
+    def close(self) -> None: ...
+
+
+def count_work(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> Counts:
+    """Run a join without devices and count its work: pages of 8 KiB, whole blocks, buffers as the paper divides them.
+
+    The buffer pool, in the paper's MB, which are MiB, shrinks with the scale; too little is refused.
+    """
+    r, s = (lay_out(relation, PAGE_SIZE) for relation in relations(scale, seed))
+    sink = _Commands()
+    parameters = JoinParameters(round(memory * scale * MIB / PAGE_SIZE))
+    (cost,) = drivers.run(lambda: plan(join, r, s, parameters), [r, s], sink=sink)
+    return {**cost.total().work, "commands": sink.commands, "bytes": sink.bytes}
+
+
+@cache
+def committed_work() -> tuple[dict[Run, Counts], tuple[int, int]]:
+    """Counts of each run at scale 1, and the pages of temporary files that would hold all customers, and all orders."""
+    document = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    rows = {run: zip(KINDS, document["runs"]["{} {}".format(*run)], strict=True) for run in RUNS}
+    return {run: {kind: number for kind, number in row if number} for run, row in rows.items()}, tuple(document["temporary_pages"])
+
+
+def work_text() -> str:
+    """The committed file; temporary files are written full."""
+    lines = [
+        "# Work of the four joins at scale 1 with the buffer pools of table 3's calibration columns (MB), and the pages of temporary files",
+        "# that would hold each relation; printed by python -m flashsim.apps.papers.do2009.cpu_fit work.",
+        f"temporary_pages = {[heap_file(relation, PAGE_SIZE).pages for relation in relations(1.0, SEED)]}",
+        "kinds = [{}]\n\n[runs]".format(", ".join(f'"{kind}"' for kind in KINDS)),
+    ]
+    for join, memory in RUNS:
+        counts = count_work(join, memory)
+        lines.append(f'"{join} {memory}" = [{", ".join(f"{counts.get(kind, 0):_}" for kind in KINDS)}]')
+    return "\n".join(lines) + "\n"
+
 
 #: Table 5's rows, KB of a page, and those that the fit sees.
 ROWS, CALIBRATION_ROWS = (2, 4, 8, 16, 32), (8, 32)
@@ -73,7 +144,7 @@ def _published(claim: str, row: str) -> list[float]:
 
 def page_sized(kilobytes: int) -> Counts:
     """The work of block nested loops with 500 MB, which only reads, with pages of another size and a request a page."""
-    counts = committed()[0]["bnl", 500]
+    counts = committed_work()[0]["bnl", 500]
     pages = counts["bytes"] // (kilobytes * KIB)
     return {**counts, Work.PAGE: pages, "commands": pages}
 
@@ -94,7 +165,7 @@ def cells() -> list[FittedValue]:
     """The twelve values that user prices are fitted to."""
     values, kernel = [], fit_kernel()
     speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
-    for (join, memory), run in committed()[0].items():
+    for (join, memory), run in committed_work()[0].items():
         (io_speedup, speedup), hdd = next(speedups[join]), hdd_seconds(join, memory)
         times = (hdd + kernel_seconds(kernel, "HDD", run), hdd / io_speedup + kernel_seconds(kernel, "SSD", run))
         values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, run, *times))
@@ -106,7 +177,7 @@ def cells() -> list[FittedValue]:
 
 def hdd_seconds(join: str, memory: int) -> float:
     """I/O seconds by the formula."""
-    r_full, s_full = committed()[1]
+    r_full, s_full = committed_work()[1]
     return cost(join, *large_pages(PAGE_SIZE), memory * MIB // PAGE_SIZE, _HDD, r_temporary=r_full, s_temporary=s_full).seconds
 
 
@@ -208,7 +279,7 @@ class Bound:
 
 def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
     """The prices of user work and of the kernel's that come nearest to CPU seconds of runs at a scale."""
-    counts = [committed()[0][run] for run in seconds]
+    counts = [committed_work()[0][run] for run in seconds]
     work: Floats = np.array([[one.get(kind, 0) for kind in KINDS] for one in counts]) * scale / SECONDS
     shares = work / np.array(list(seconds.values()))[:, None]
     least, ones = np.append(np.zeros(len(KINDS)), 1.0), np.ones((len(shares), 1))
@@ -238,4 +309,4 @@ EXHIBITS: Mapping[str, Exhibit] = {
 
 if __name__ == "__main__":
     model, comments = fitted()
-    print(model.as_toml(comments), end="")
+    print(work_text() if sys.argv[1:] == ["work"] else model.as_toml(comments), end="")

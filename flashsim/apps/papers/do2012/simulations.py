@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from flashsim.core.errors import FlashsimError
 from flashsim.core.model import CompiledModel
 from flashsim.core.request import READ, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.units import GIB, KIB, MICROSECONDS, SECONDS
+from flashsim.core.units import GIB, HOURS, KIB, MICROSECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.engines import finish
@@ -127,3 +128,16 @@ def _rate(device: Device, operation: int, span: int, depth: int, seed: int) -> f
     requests["dependency"] = np.maximum(np.arange(count) - depth, -1)
     ends = np.sort(device.serve(requests)["completed"])
     return float((count // 2) * SECONDS / (ends[3 * count // 4] - ends[count // 4]))
+
+
+def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
+    """Run TPC-H's power test and throughput test: figures, when each kind of transaction ended, and what was counted; JSON-ready."""
+    whole = PoolSetup.of(setup)
+    run, now, until = whole.build(), 0, whole.time * whole.scale
+    while not run.is_over:
+        if now >= until:
+            raise FlashsimError(f"{whole.workload}: it has not ended after {whole.time / HOURS:g} h")
+        now += round(HOURS * whole.scale)
+        run.run(now)
+    ends = {kind: time / SECONDS for kind, time in run.ended.items()}
+    return {"figures": run.figures(), "ended": ends, "counts": run.counts}

@@ -7,7 +7,7 @@ from itertools import product
 
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
 from flashsim.apps.papers.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
-from flashsim.apps.papers.do2012.tpc_h_runs import run_tests
+from flashsim.apps.papers.do2012.simulations import run_tests
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.judging.cells import number, ratio

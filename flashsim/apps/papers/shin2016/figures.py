@@ -7,8 +7,7 @@ from functools import partial
 import pandas as pd
 
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
-from flashsim.apps.papers.shin2016.figure2_runs import bandwidths
-from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup, grace_setup
+from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup, bandwidths, grace_setup
 from flashsim.apps.papers.shin2016.table1 import MEMORY, DriveRuns, published
 from flashsim.core.units import KIB, MB, MIB, format_size
 from flashsim.studies.bench.session import aio_picture, at_levels

@@ -1,4 +1,7 @@
-"""The paper's runs: TPC-H's orders are read and partitioned once, and all three drives serve what that asks for in one pass."""
+"""The paper's runs: TPC-H's orders are read and partitioned once, and all three drives serve what that asks for in one pass.
+
+Those of the benchmark of section 2.4 are writes that are handed over at once.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +17,7 @@ from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, 
 from flashsim.core.request import Integers
 from flashsim.core.units import KIB, MIB, SECONDS
 from flashsim.device import presets
+from flashsim.device.device import Device
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
@@ -24,6 +28,10 @@ from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.do2009 import PaperRecords
+from flashsim.studies.bench import aio
+from flashsim.studies.bench.aio import FILE, Grid
+from flashsim.studies.bench.targets import SimulatedTarget
+from flashsim.studies.bench.uflip import Method
 from flashsim.studies.runs.drives import DriveInUse, TimedDrive
 from flashsim.studies.runs.jobs import Job, Settings
 from models.allocation.grace_hash import grace_hash
@@ -155,3 +163,17 @@ def _in_blocks(request: Request) -> Request:
     if isinstance(request, Read):
         return replace(request, starts=request.starts[:1], counts=request.counts.sum(keepdims=True))
     return request
+
+
+#: Sizes of 4 KB to 2 MB, and levels of 1 to 512; beyond 64 at once those sizes only that need them.
+_SIZES = [4 * KIB << power for power in range(10)]
+_GRIDS = [Grid.of(_SIZES, [1 << power for power in range(7)]), Grid.of(_SIZES[:5], [128, 256, 512])]
+#: Measurements that suffice to judge the claim, at small scales.
+_FEW = [Grid.of([4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB], [1, 512]), Grid.of([MIB], [1])]
+
+
+def bandwidths(drive: str, whole: bool, seed: int) -> list[dict[Any, Any]]:
+    """Every size with every level on one drive, JSON-ready: a record a run (`flashsim.studies.bench.uflip.COLUMNS`)."""
+    target = SimulatedTarget(Device.open(DEVICES[drive]), FILE)
+    grids = _GRIDS if whole else _FEW
+    return [run for grid in grids for run in aio.run_all(target, grid, Method(seed=seed), ["write"])[2].to_dict("records")]
