@@ -1,7 +1,6 @@
 """A replacement policy in both of its forms, in pools that are told of pins, changes that are written back, and pages that are dropped."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numba import types
@@ -40,20 +39,6 @@ def _refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
 def _forget(pool: PoolState, policy: Policies, page: int) -> None:
     """One page that is dropped."""
     of_page(policy[FORGET])(pool, page)
-
-
-class Pool(Protocol):
-    """Frames whose pages a policy replaces."""
-
-    def refer(self, page: int, write: bool = False, next_use: int = 0) -> int: ...
-
-    def pin(self, page: int, held: bool) -> None: ...
-
-    def clean(self, page: int) -> None: ...
-
-    def drop(self, page: int) -> None: ...
-
-    def held_pages(self) -> set[int]: ...
 
 
 class Kernels:
@@ -108,8 +93,8 @@ class Plain:
         return set(self.pool.resident)
 
 
-def forms(policy: ReplacementPolicy, frames: int) -> list[Pool]:
-    pools: list[Pool] = [] if policy.kernels is None else [Kernels(policy, frames)]
+def forms(policy: ReplacementPolicy, frames: int) -> list[Kernels | Plain]:
+    pools: list[Kernels | Plain] = [] if policy.kernels is None else [Kernels(policy, frames)]
     return pools if policy.plain is None else [*pools, Plain(policy, frames)]
 
 

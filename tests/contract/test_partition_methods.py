@@ -11,11 +11,9 @@ from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, Partiti
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.testing.contracts.partitioning import PartitionContract
 from flashsim.testing.strict_driver import relation_file
+from tests.contract.members import each_of
 
-
-@pytest.fixture(scope="class", params=PARTITIONING.names())
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
+each_member = each_of(PARTITIONING)
 
 
 @pytest.mark.usefixtures("each_member")

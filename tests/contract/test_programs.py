@@ -8,6 +8,7 @@ import pytest
 from algorithms.programs.base import PROGRAMS, through
 from flashsim.core.errors import InvalidParameterError
 from flashsim.testing.contracts.programs import ROWS, ProgramContract, outcome, started
+from tests.contract.members import each_of
 
 MINE = """
 import pyarrow as pa
@@ -38,9 +39,7 @@ def start(schema):
 """
 
 
-@pytest.fixture(scope="class", params=PROGRAMS.names())
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
+each_member = each_of(PROGRAMS)
 
 
 @pytest.mark.usefixtures("each_member")

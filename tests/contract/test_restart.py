@@ -21,6 +21,7 @@ from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHi
 from flashsim.studies.crashing.injection import CrashReport, Injection, Violation, exhaustive, shortest
 from flashsim.testing.contracts.restart import RestartContract
 from flashsim.testing.strategies import crash_histories
+from tests.contract.members import each_of
 from tests.contract.test_planted_faults import free_without_page
 
 NAMES = RESTARTS.names()
@@ -38,9 +39,7 @@ def guards(name: str) -> list[str]:
     return [*COMMON_GUARDS, *restart_design(name).guards]
 
 
-@pytest.fixture(scope="class", params=NAMES)
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
+each_member = each_of(RESTARTS)
 
 
 @pytest.mark.usefixtures("each_member")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, MissingFileError, UnknownNameError
-from flashsim.testing.contracts.transactions import TransactionContract
+from flashsim.testing.contracts.workloads import TransactionContract
 from tests.contract.members import each_of
 from traces.transactions import WORKLOADS, scaled, workload
 

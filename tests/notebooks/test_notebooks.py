@@ -82,7 +82,7 @@ def test_they_are_kept_lean_and_their_pictures_are_described() -> None:
 
 def test_the_gallery_shows_them(tmp_path: Path) -> None:
     """For each a card with a picture, the title and a sentence, and a page on which each picture has its words."""
-    write_pages: Callable[[Path, Path], None] = runpy.run_path(str(ROOT / "docs" / "notebook_pages.py"))["write_pages"]
+    write_pages: Callable[[Path, Path], None] = runpy.run_path(str(ROOT / "docs" / "pages.py"))["write_pages"]
     pages = tmp_path / "gallery"
     write_pages(ROOT / "notebooks", pages)
     cards = (pages / "cards.md").read_text(encoding="utf-8")

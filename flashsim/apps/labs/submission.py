@@ -187,12 +187,9 @@ class Submission:
     def __init__(self, source: list[str], seconds: int = SECONDS, memory: int = MEMORY, left: float = TOGETHER) -> None:
         if os.name != "posix":
             raise FlashsimError("labs: submissions run on Linux and macOS alone, where a process can be limited")
-        usual = _PATIENCE * seconds
-        late = (
-            f"more time than the {usual} s that it is waited for"
-            if left >= usual
-            else f"more than what was left of {TOGETHER} s for all exercises"
-        )
+        usual, late = _PATIENCE * seconds, f"more than what was left of {TOGETHER} s for all exercises"
+        if left >= usual:
+            late = f"more time than the {usual} s that it is waited for"
         self.end, self.late = time.monotonic() + min(usual, left), f"stopped: it took {late}"
         self.spent = f"stopped: it took more than {seconds} s of processor time"
         self.task = {"source": source, "seconds": seconds, "memory": memory, "filter": worker.seal_program()}
