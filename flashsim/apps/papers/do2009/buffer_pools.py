@@ -32,13 +32,6 @@ from flashsim.studies.judging.cells import bounded, less, near, number, ratio, s
 from flashsim.studies.presentation.tables import percent
 
 _BOTH = ("sort-merge", "grace-hash")
-#: Why the counts of the formula and of these runs differ.
-_WHY = (
-    "Requests are counted before the block layer splits them. Temporary files are written full, so they are shorter than base files with "
-    "room on their pages; the formula counts them so. What is left: the last block of a run or bucket is not full, buckets are not "
-    "exactly equal, and runs of replacement selection are only about twice the memory. Times differ where a request is split into "
-    "commands that each pay a latency, where read-ahead and write-behind hide a latency, and where a seek is not of mean length."
-)
 
 
 def _times(joins: Iterable[str], memory: int, machine: str = "SSD", kinds: Sequence[str] = ("total",)) -> list[Time]:
@@ -96,13 +89,13 @@ def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
 
 
 def _figure1(runs: Runs) -> list[Section]:
-    text = load("do2009").text("figure1")
+    paper = load("do2009")
     why = "; ".join(f"{setup.name}: {problem}" for setup in GRID if (problem := (runs.get(setup) or {}).get("problem")))
     picture = runs.bars({f"{memory} MB": [Setup(join, memory) for join in JOINS] for memory in MEMORY}, "")
     return [
-        Section("Join times over the buffer pool (figure 1)", text, pictures={"figure1": picture}),
+        Section("Join times over the buffer pool (figure 1)", paper.text("figure1"), pictures={"figure1": picture}),
         Section("Seconds", f"Not run: {why}" if why else "", [_seconds(runs)], on_terminal=True),
-        Section("Formula against simulation", _WHY, [_counts(runs)]),
+        Section("Formula against simulation", paper.text("formula"), [_counts(runs)]),
     ]
 
 

@@ -204,10 +204,6 @@ def _hours(runs: Runs, benchmark: str) -> list[float | None]:
     return [None if series is None else hours_to_peak(series) for series in every]
 
 
-def _of_filling(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
-    return claim.numbers(ratio(*_hours(runs, benchmark)) for benchmark in _BENCHMARKS)
-
-
 def _shown_filling(runs: Runs) -> list[Section]:
     rows = [[benchmark, *hours, ratio(*hours)] for benchmark in _BENCHMARKS if None not in (hours := _hours(runs, benchmark))]
     table = Table(["benchmark", "hours to the peak: until memory is full", "until the SSD is full", "times"], rows, "filling", 2)
@@ -278,7 +274,10 @@ EXHIBITS: Mapping[str, Exhibit] = {
         "cw": (clean_write, below_others),
     }, _shown_e),
     "filling": with_readings({
-        "fig4.9": (lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)], _of_filling),
+        "fig4.9": (
+            lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)],
+            lambda claim, runs, _: claim.numbers(ratio(*_hours(runs, benchmark)) for benchmark in _BENCHMARKS),
+        ),
     }, _shown_filling, (PUBLISHED,)),
     "checkpoints": with_readings({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
     "without-writes": Shown(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table, load
 from flashsim.apps.papers.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
 from flashsim.core.units import GIB, HOURS, KIB, MB, MINUTES, SECONDS
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
@@ -190,10 +190,7 @@ class _Table(Exhibit):
                 rows.append([*names, runs.peak(run), *parts, result.log_bytes / GIB, 100 * result.warm])
         header = ["benchmark", "after a", "design", "restart", "transactions/s", "shutdown, s", "load, s", "analysis, s", "redo, s"]
         header += ["undo, s", "ramp-up, s", "peak to peak, s", "speedup", "log, GiB", "warm frames, %"]
-        text = (
-            "Seconds of the whole system, from runs at a share of its size. Throughput is that of the hour before the end; a ramp-up ends "
-            "when the mean over five minutes is at 95 % of it, or after two hours."
-        )
+        text = load("do2012").text("restarts")
         pictures = {f"{self.name}-{benchmark.lower()}": picture for benchmark in BENCHMARKS if (picture := self._picture(runs, benchmark))}
         return [Section(self.TITLE, text, [Table(header, rows, self.name, 1)], pictures, on_terminal=True)] if rows else []
 

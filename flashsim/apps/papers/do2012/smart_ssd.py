@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from itertools import product
 from typing import Any
 
-from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table
+from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.do2012.scans import DISK, ROWS, SMART, SSD, bandwidth, smart_run
 from flashsim.core.units import GB
 from flashsim.studies.judging.cells import crossing, ratio, saving, statement
@@ -109,22 +109,14 @@ class _Cores(Exhibit):
             by_formula = (ssd["seconds"] - first) / (last - first)
             simulated = crossing([(share, swept[layout, share]["seconds"] / ssd["seconds"]) for share in _SELECTIVITIES])
             evens.append(f"{100 * by_formula:.0f} % with {layout} by the prices, {100 * simulated:.0f} % as simulated")
-        text = (
-            f"Seconds and energy at the size of the figures, from {_PART:g} of the table. The Smart SSD is as fast as the SSD's interface "
-            f"at a selectivity of {'; of '.join(evens)}."
-        )
-        asked = (
-            "The thesis asks for more processing power in the drive (section 5.5). From 4 cores on PAX is as fast as the memory's bus, and "
-            "the gain over the SSD ends at what table 5.1 leaves, 2.8 times, and 3.0 with PAX, whose pages hold three rows more."
-        )
-        header = ["seconds", "times as fast as the SSD", "cores busy, %", "bus busy, %"]
+        header, paper = ["seconds", "times as fast as the SSD", "cores busy, %", "bus busy, %"], load("do2012")
+        text = paper.text("selectivities", part=_PART, evens="; of ".join(evens))
+        selectivities = Table(["pages", "selectivity, %", *header, "J"], rows, "smart-selectivity", 2)
+        cores = Table(["pages", "cores", *header], more, "smart-cores", 2)
         return [
-            Section(
-                "A selection inside the drive (figure 5.4)", text,
-                [Table(["pages", "selectivity, %", *header, "J"], rows, "smart-selectivity", 2)], on_terminal=True,
-            ),
-            Section(self.TITLE, asked, [Table(["pages", "cores", *header], more, "smart-cores", 2)], on_terminal=True),
-        ]  # fmt: skip
+            Section("A selection inside the drive (figure 5.4)", text, [selectivities], on_terminal=True),
+            Section(self.TITLE, paper.text("cores"), [cores], on_terminal=True),
+        ]
 
 
 EXHIBITS: Mapping[str, Exhibit] = {"bandwidths": _Bandwidths(), "queries": _Queries(), "smart-cores": _Cores()}

@@ -24,19 +24,17 @@ def room(row_format: RowFormat, page_size: int) -> int:
     return int(page_size * _ROOM)
 
 
-def record_size(row_format: RowFormat) -> int:
-    if isinstance(row_format, Relation):
-        return row_format.largest_record()
-    return _NUMBER * len(row_format.columns) + getattr(row_format, "padding", 0)
-
-
 def largest_record(row_format: RowFormat, page_size: int) -> int:
     """Bytes of the largest record that a page takes; of numbers it is never larger than their own format says."""
     return page_size
 
 
 def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
-    return np.full(len(tuples), record_size(row_format), np.int64)
+    if isinstance(row_format, Relation):
+        size = row_format.largest_record()
+    else:
+        size = _NUMBER * len(row_format.columns) + getattr(row_format, "padding", 0)
+    return np.full(len(tuples), size, np.int64)
 
 
 def _refused(*arguments: object) -> Any:

@@ -114,9 +114,10 @@ def _of_pages(claim: Claim, runs: DriveRuns) -> list[Cell]:
     return every
 
 
-def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]:
+def _figure(claim: str, title: str, runs: DriveRuns) -> list[Section]:
     """Two pictures over memory, a panel a drive: how many times as fast N-Hash is, with the published maximum, and seconds of both."""
-    points, best = POINTS[claim], load("shin2016").claim(claim).published
+    points, paper = POINTS[claim], load("shin2016")
+    best = paper.claim(claim).published
     places = dict.fromkeys(f"{memory:g}" for memory, *_ in points)
     every = [(drive, f"{memory:g}", series, pair) for memory, series, pair in points for drive in DEVICES]
     lines = {
@@ -137,7 +138,7 @@ def _figure(claim: str, title: str, text: str, runs: DriveRuns) -> list[Section]
     ]
     header = ["", "MB", *(name for drive in DEVICES for name in (f"{drive} original, s", "N-Hash, s", "times as fast"))]
     table = Table(header, rows, claim, runs=[runs.id(fast) for *_, (_, fast) in points])
-    return [Section(f"{title} (figure {claim[3:]})", text, [table], pictures)]
+    return [Section(f"{title} (figure {claim[3:]})", paper.text(claim), [table], pictures)]
 
 
 def _readings(runs: DriveRuns) -> list[Section]:
@@ -148,10 +149,10 @@ def _readings(runs: DriveRuns) -> list[Section]:
     return [Section(_HOW_READ, text, [Table(["read", *DEVICES], rows, "fig6-readings")])]
 
 
-def _exhibit(claim: str, judge: Callable[[Claim, DriveRuns], list[Cell]], title: str, text: str, more: Sequence[Setup] = ()) -> Exhibit:
+def _exhibit(claim: str, judge: Callable[[Claim, DriveRuns], list[Cell]], title: str, more: Sequence[Setup] = ()) -> Exhibit:
     """The figure of a claim, those runs with the smallest buffers first; `more` are runs that it does not show."""
     setups = [*(one for *_, pair in POINTS[claim] for one in pair), *more]
-    return Judged(setups, partial(_figure, claim, title, text), runs=DriveRuns, judges={claim: judge})
+    return Judged(setups, partial(_figure, claim, title), runs=DriveRuns, judges={claim: judge})
 
 
 class _Bandwidths(Runs):
@@ -195,16 +196,10 @@ def _rates(runs: _Bandwidths) -> list[Section]:
 
 
 _HOW_READ = "How pages are read"
-_TEXT_4 = "An input buffer of 4 MB and n output buffers of equal length. Seconds are as at scale 1."
-_TEXT_5 = (
-    "The claim is judged on the memory sizes of table 1; those between, which the paper does not list, also have small input buffers "
-    "(8, 13 and 16 MB), and so dips of their own. Seconds are as at scale 1, and without the host's work for each read."
-)
-_TEXT_6 = f"n partitions, writes of one page each; {_READINGS[_FITTED]} are read. Seconds are as at scale 1."
 EXHIBITS: Mapping[str, Exhibit] = {
     "figure2": Judged([*DEVICES], _rates, runs=_Bandwidths, judges={"fig2": _reached}),
-    "figure4": _exhibit("fig4", _of_fixed, "Fixed numbers of partitions", _TEXT_4),
-    "figure5": _exhibit("fig5", _of_grace, "Grace hash's buffers", _TEXT_5, both(_CONTROL)),
-    "figure6": _exhibit("fig6", _of_pages, "Page-sized I/O", _TEXT_6, [one for count in _PARTITIONS for one in _growing(count)]),
+    "figure4": _exhibit("fig4", _of_fixed, "Fixed numbers of partitions"),
+    "figure5": _exhibit("fig5", _of_grace, "Grace hash's buffers", both(_CONTROL)),
+    "figure6": _exhibit("fig6", _of_pages, "Page-sized I/O", [one for count in _PARTITIONS for one in _growing(count)]),
     "readings": Shown([setup for pair in _OF_READINGS.values() for setup in pair], _readings, _HOW_READ, DriveRuns),
 }
