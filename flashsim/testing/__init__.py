@@ -31,19 +31,19 @@ if TYPE_CHECKING:  # each by its own name again, so that type checkers take it f
     from flashsim.testing.contracts.drives import SchedulerContract as SchedulerContract
     from flashsim.testing.contracts.drives import WearContract as WearContract
     from flashsim.testing.contracts.extensions import ExtensionContract as ExtensionContract
+    from flashsim.testing.contracts.extensions import RestartContract as RestartContract
     from flashsim.testing.contracts.fetching import FetchContract as FetchContract
     from flashsim.testing.contracts.fetching import PlannerContract as PlannerContract
     from flashsim.testing.contracts.format import FormatContract as FormatContract
     from flashsim.testing.contracts.joins import JoinContract as JoinContract
+    from flashsim.testing.contracts.operators import PartitionContract as PartitionContract
+    from flashsim.testing.contracts.operators import ProgramContract as ProgramContract
     from flashsim.testing.contracts.page_format import PageTraceContract as PageTraceContract
     from flashsim.testing.contracts.pages import PageContract as PageContract
     from flashsim.testing.contracts.pages import SourceContract as SourceContract
-    from flashsim.testing.contracts.partitioning import PartitionContract as PartitionContract
     from flashsim.testing.contracts.placement import PlacementContract as PlacementContract
-    from flashsim.testing.contracts.programs import ProgramContract as ProgramContract
     from flashsim.testing.contracts.replacement import ReplacementContract as ReplacementContract
     from flashsim.testing.contracts.replay import ReplayContract as ReplayContract
-    from flashsim.testing.contracts.restart import RestartContract as RestartContract
     from flashsim.testing.contracts.workloads import ReferencesContract as ReferencesContract
     from flashsim.testing.contracts.workloads import TransactionContract as TransactionContract
     from flashsim.testing.contracts.workloads import WorkloadContract as WorkloadContract
@@ -58,14 +58,14 @@ CONTRACTS = {
     "joins": "joins:JoinContract",
     "page": "pages:PageContract",
     "page_format": "page_format:PageTraceContract",
-    "partitioning": "partitioning:PartitionContract",
+    "partitioning": "operators:PartitionContract",
     "placement": "placement:PlacementContract",
     "planners": "fetching:PlannerContract",
-    "programs": "programs:ProgramContract",
+    "programs": "operators:ProgramContract",
     "references": "workloads:ReferencesContract",
     "replacement": "replacement:ReplacementContract",
     "replay": "replay:ReplayContract",
-    "restart": "restart:RestartContract",
+    "restart": "extensions:RestartContract",
     "scheduler": "drives:SchedulerContract",
     "source": "pages:SourceContract",
     "transactions": "workloads:TransactionContract",

@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, PartitionParameters, bucket_layouts, check_buffers
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.testing.contracts.partitioning import PartitionContract
+from flashsim.testing.contracts.operators import PartitionContract
 from flashsim.testing.strict_driver import relation_file
 from tests.contract.members import each_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from algorithms.programs.base import PROGRAMS, through
 from flashsim.core.errors import InvalidParameterError
-from flashsim.testing.contracts.programs import ROWS, ProgramContract, outcome, started
+from flashsim.testing.contracts.operators import ROWS, ProgramContract, outcome, started
 from tests.contract.members import each_of
 
 MINE = """
