@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from flashsim.apps.papers.do2009 import cpu_fit
-from flashsim.apps.papers.do2009.cpu_fit import RUNS, Run, bound, committed_work, implied
+from flashsim.apps.papers.do2009.cpu_fit import RUNS, Run, committed_work
+from flashsim.apps.papers.do2009.slides import bound, implied
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Work

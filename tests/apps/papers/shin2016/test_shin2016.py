@@ -12,7 +12,7 @@ import pytest
 
 from flashsim.apps.papers.base import load
 from flashsim.apps.papers.reproduction import HOLD, reproduce
-from flashsim.apps.papers.shin2016 import cpu_fit, figures
+from flashsim.apps.papers.shin2016 import figures, table1
 from flashsim.apps.papers.shin2016.runs import (
     CPU,
     DEVICES,
@@ -83,15 +83,15 @@ def test_seconds_add_up() -> None:
 
 
 def test_the_cpu_preset_is_what_the_fit_prints() -> None:
-    model, _ = cpu_fit.fitted()
+    model, _ = table1.fitted_cpu()
     assert dict(model.prices()) == dict(cpus.load(CPU).prices())
 
 
 def test_prices_give_the_rows_that_they_were_fitted_to() -> None:
     model = cpus.load(CPU)
-    for (method, memory), (commands, calls) in cpu_fit.COUNTED.items():
+    for (method, memory), (commands, calls) in table1.COUNTED.items():
         seconds = (3 * TUPLES * model.user["hash"] + commands * model.per_request["ssd"] + calls * model.per_call["ssd"]) / 1e9
-        assert memory in CALIBRATION and seconds == pytest.approx(cpu_fit.host_seconds(method, memory), rel=0.05)
+        assert memory in CALIBRATION and seconds == pytest.approx(table1.host_seconds(method, memory), rel=0.05)
 
 
 def made(paper_claim: str, result: Callable[[dict[str, Any]], Any]) -> Judgement:
