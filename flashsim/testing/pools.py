@@ -49,13 +49,11 @@ from flashsim.testing import flash_drives as flash
 
 @kernel_of(types.int64(POOL, VECTOR, types.int64, types.int64))
 def _refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
-    """One reference."""
     return refer(pool, policy, page, write)
 
 
 @kernel_of(types.void(POOL, VECTOR, types.int64))
 def _forget(pool: PoolState, policy: Policies, page: int) -> None:
-    """One page that is dropped."""
     of_page(policy[FORGET])(pool, page)
 
 

@@ -18,7 +18,6 @@ that every exhibit is written in can be imported from here.
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -200,7 +199,8 @@ def load(name: str) -> Paper:
         entries = document["claims"]  # by id, or with their ids
         if isinstance(entries, dict):
             entries = [{"id": id, **entry} for id, entry in entries.items()]
-        claims = [_claim(name, entry, parameters) for entry in entries]
+        changed = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))["changes"]
+        claims = [_claim(name, entry, parameters, changed) for entry in entries]
         modules = {each.rpartition(":")[2]: each.rpartition(":")[0] for each in document["exhibits"]}
         said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document, {"exhibits", "claims"})
         paper = Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
@@ -217,11 +217,12 @@ def load(name: str) -> Paper:
 
 def _said(kind: type[Any], entry: Mapping[str, Any], other: Collection[str]) -> dict[str, Any]:
     """Fields of a paper or claim that its entry in the file has, by name, but for some others; values of another kind are refused."""
-    said = {name: (entry[name], hint) for name, hint in get_type_hints(kind).items() if name in entry and name not in other}
-    for name, (value, hint) in said.items():
-        if not _is(value, hint):
+    hints = get_type_hints(kind)
+    said = {name: entry[name] for name in hints if name in entry and name not in other}
+    for name, value in said.items():
+        if not _is(value, hints[name]):
             raise TypeError(f"{name} = {value!r} is not of the kind that is asked for")
-    return {name: value for name, (value, _) in said.items()}
+    return said
 
 
 def _is(value: object, hint: Any) -> bool:
@@ -248,14 +249,7 @@ class _Rows(dict[str, Any]):
         raise DamagedFileError(f"{self.place}: '{name}' is missing")
 
 
-@cache
-def _changes() -> Sequence[Mapping[str, Any]]:
-    """Limits and definitions that changed, of all papers."""
-    changes: list[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))["changes"]
-    return changes
-
-
-def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> Claim:
+def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter], changed: Sequence[Mapping[str, Any]]) -> Claim:
     said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry, {"rests_on"})
     if said.get("null", NULLS[0]) not in NULLS:
         raise ValueError(f"claim {entry['id']}: null = '{said['null']}' is none of {', '.join(NULLS)}")
@@ -264,7 +258,7 @@ def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parame
     if "cause" in entry:
         said.setdefault("experiment", entry["exhibit"])
     name = f"{paper}/{entry['id']}"
-    changes = [{key: text for key, text in each.items() if key != "claims"} for each in _changes() if name in each["claims"]]
+    changes = [{key: text for key, text in each.items() if key != "claims"} for each in changed if name in each["claims"]]
     return Claim(**said | {"changes": changes})
 
 
@@ -276,8 +270,6 @@ def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     if target is None:
         return [part for name in PAPERS.names() for part in chosen(name)]
     paper_name, slash, text = target.partition("/")
-    if paper_name not in PAPERS.names():
-        raise UnknownNameError(PAPERS.kind, paper_name, PAPERS.names())
     paper = load(paper_name)
     if not slash:
         return [(paper, list(paper.claims), list(paper.exhibits))]

@@ -10,7 +10,6 @@ from flashsim.apps.papers.base import Paper, chosen
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.studies.judging.cells import Cell
 from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
 from flashsim.studies.presentation import report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
@@ -168,16 +167,12 @@ def _comparison(judgement: Judgement) -> Section:
     if len(numbers) >= _DRAWN:
         by_row = {row: [cell for cell in numbers if cell.row == row] for row in dict.fromkeys(cell.row for cell in numbers)}
         panels = {
-            row: Beside([f"{cell.place:g}" for cell in row_cells], *_sides(row_cells), row_cells[0].limit)
-            for row, row_cells in by_row.items()
-        }
+            row: Beside([f"{cell.place:g}" for cell in cells], [float(cell.published or 0) for cell in cells],
+                        [cell.values[0] for cell in cells], cells[0].limit)
+            for row, cells in by_row.items()
+        }  # fmt: skip
         pictures[claim.id] = published_beside_ours(panels, "", "", share=False)
     return Section(claim.title, f"{claim.source}: {claim.tolerance}.", [table], pictures)
-
-
-def _sides(cells: Sequence[Cell]) -> tuple[list[float], list[float | None]]:
-    """Published numbers, and ours."""
-    return [float(cell.published or 0) for cell in cells], [cell.values[0] for cell in cells]
 
 
 def beside_null(judgement: Judgement) -> list[str]:

@@ -113,10 +113,6 @@ def first(batches: Iterator[Transactions], transactions: int = _SOME) -> Transac
     return Transactions(references, ends, np.concatenate([batch.kinds for batch in taken])[:transactions])
 
 
-def _equal(some: Transactions, others: Transactions) -> bool:
-    return all(np.array_equal(one, other) for one, other in zip(some, others, strict=True))
-
-
 class TransactionContract(Contract):
     """Properties of a workload of transactions (`traces.transactions.base`)."""
 
@@ -135,7 +131,8 @@ class TransactionContract(Contract):
     def test_a_seed_makes_the_same_in_batches_of_any_size(self) -> None:
         usual = first(self.stream().batches())
         for more in ("batch=7", "seed=0"):
-            assert _equal(first(self.stream(more).batches()), usual), f"other transactions with {more}"
+            pairs = zip(first(self.stream(more).batches()), usual, strict=True)
+            assert all(np.array_equal(one, other) for one, other in pairs), f"other transactions with {more}"
         assert all(len(batch.ends) <= 7 for batch in islice(self.stream("batch=7").batches(), 100)), "batches are larger than asked for"
         assert not np.array_equal(first(self.stream("seed=1").batches()).references, usual.references), (
             "another seed makes the same references"

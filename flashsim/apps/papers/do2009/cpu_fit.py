@@ -54,8 +54,6 @@ RUNS: list[Run] = [(join, memory) for join in JOINS for memory in CALIBRATION_ME
 
 
 class _Commands:
-    """Counts the commands and bytes of requests."""
-
     commands = bytes = 0
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:

@@ -54,7 +54,6 @@ class Restart:
         return replace(plain, design=self.policy, restart=self.restart, time=_TIME, interval=MINUTES, devices=every, hardening=hardening)
 
     def job(self, settings: Settings) -> Job:
-        """The run."""
         writes = "" if self.flush_writes == _WRITES else f", {_ONE_WRITE}"
         log_disk = "" if self.log_rate == _LOG_RATE else f", log at {self.log_rate * 8 * KIB / MB:.0f} MB/s"
         size = "" if self.share == SHARE else f", a {1 / self.share:.0f}th of the size"
@@ -180,7 +179,6 @@ class _Table(Exhibit):
     shown: tuple[str, ...] = RESTARTS
 
     def sections(self, results: Results) -> list[Section]:
-        """Seconds of shutdown, recovery by phase, and ramp-up."""
         runs, rows = Restarts(results), list[list[Entry]]()
         for benchmark, ends, policy, restart in product(BENCHMARKS, ENDS, POLICIES, self.shown):
             run = Restart(benchmark, policy, restart, ends)
@@ -332,7 +330,6 @@ class _Pitfalls(Exhibit):
         return [*cells, statement(_SLOW, f"frames kept without below {share:g} of those with", kept, lambda on, off: off < share * on)]
 
     def sections(self, results: Results) -> list[Section]:
-        """Histories until one failed."""
         rows: list[list[Entry]] = []
         for name, (restart, without) in _GUARDS.items():
             if output := results.get(_search(name, results.settings)):

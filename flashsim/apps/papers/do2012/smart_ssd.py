@@ -26,7 +26,6 @@ def _inside(settings: Settings, layout: str, selectivity: float, part: float = 1
 
 
 def _judged(settings: Settings) -> dict[str, Job]:
-    """The runs of figures 5.4 and 5.5."""
     return {
         "disk": _run(DISK, settings),
         "SSD": _run(SSD, settings),
@@ -91,7 +90,6 @@ class _Cores(Exhibit):
         return [_run(SSD, settings, _PART), *cores, *swept]
 
     def sections(self, results: Results) -> list[Section]:
-        """Selectivities with the break-even, by formula and as simulated; and more cores."""
         jobs = self.jobs((), results.settings)
         if any(job not in results for job in jobs):
             return []

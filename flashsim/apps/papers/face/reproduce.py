@@ -41,7 +41,6 @@ _HEAD = 15
 
 
 def _claims() -> list[str]:
-    """All claims of all papers, as PAPER/CLAIM."""
     return [claim.name for name in PAPERS.names() for claim in load(name).claims]
 
 
@@ -197,7 +196,6 @@ def reproduce(
 
 
 def _papers() -> Listing:
-    """The papers that can be reproduced, how long they take, and how to ask for one."""
     papers = [load(name) for name in PAPERS.names()]
     rows = [{name: getattr(each, name) for name in ("name", "title", "reference", "takes")} for each in papers]
     table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
