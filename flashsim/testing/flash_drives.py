@@ -20,16 +20,7 @@ from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import (
-    ACTIVE_BLOCK,
-    CLOSED_BLOCK,
-    FREE_BLOCK,
-    OWN_SLC_BLOCK,
-    RETIRED_BLOCK,
-    SLC_BLOCK,
-    SLC_STREAM,
-    SPARE_BLOCK,
-)
+from flashsim.ssd.state import flash_array
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
@@ -228,12 +219,12 @@ def check_invariants(model: Model) -> None:
     pools, shared = model.parameters.pools, model.parameters.gc_pool == "shared"
     state_of = blocks.state.reshape(pools, -1)
     victims = state.pools.victim[state.pools.victim >= 0]  # being emptied
-    assert (blocks.state[victims] == FREE_BLOCK).all()
+    assert (blocks.state[victims] == flash_array.FREE_BLOCK).all()
     emptied = np.bincount(victims // model.parameters.blocks_per_plane, minlength=pools)
-    streams = np.delete(state.active, SLC_STREAM, axis=1).T
-    assert np.array_equal((state_of == ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
-    assert np.array_equal((state_of == FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
-    assert np.array_equal((state_of == SPARE_BLOCK).sum(axis=1), state.pools.spares)
+    streams = np.delete(state.active, flash_array.SLC_STREAM, axis=1).T
+    assert np.array_equal((state_of == flash_array.ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
+    assert np.array_equal((state_of == flash_array.FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
+    assert np.array_equal((state_of == flash_array.SPARE_BLOCK).sum(axis=1), state.pools.spares)
     room = np.where(streams >= 0, per_block - blocks.written[streams], 0).sum(axis=0)
     valid = blocks.valid.reshape(pools, -1).sum(axis=1)
     for told, counted in ((state.pools.free_pages, state.pools.free * per_block + room), (state.pools.pool_valid, valid)):
@@ -253,11 +244,11 @@ def check_invariants(model: Model) -> None:
 def check_wear(model: Model) -> None:
     """The wear that the drive tells is that of its blocks in use, looked at one by one."""
     states, told = model.state.blocks.state, model.state.statistics()
-    erases = model.state.blocks.erases[~np.isin(states, (RETIRED_BLOCK, SPARE_BLOCK, OWN_SLC_BLOCK))]
+    erases = model.state.blocks.erases[~np.isin(states, (flash_array.RETIRED_BLOCK, flash_array.SPARE_BLOCK, flash_array.OWN_SLC_BLOCK))]
     found = told["block_erases"]
     assert (found["min"], found["max"], found["mean"]) == (erases.min(), erases.max(), erases.mean())
     assert np.isclose(found["std"], erases.std(), rtol=1e-9, atol=0)
-    assert told["retired_blocks"] == (states == RETIRED_BLOCK).sum()
+    assert told["retired_blocks"] == (states == flash_array.RETIRED_BLOCK).sum()
 
 
 def ring(first: int, after: Integers, before: Integers) -> list[int]:
@@ -275,9 +266,9 @@ def check_rings(model: Model, pool: int) -> None:
     """The free and the spare blocks of a pool stand in their rings."""
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
     own = np.arange(pool * per_pool, (pool + 1) * per_pool)
-    free = (blocks.state[own] == FREE_BLOCK) & (blocks.written[own] == 0) & ~np.isin(own, pools.victim)
+    free = (blocks.state[own] == flash_array.FREE_BLOCK) & (blocks.written[own] == 0) & ~np.isin(own, pools.victim)
     assert sorted(ring(pools.first_free[pool], blocks.after, blocks.before)) == own[free].tolist()
-    assert sorted(ring(pools.first_spare[pool], blocks.after, blocks.before)) == own[blocks.state[own] == SPARE_BLOCK].tolist()
+    assert sorted(ring(pools.first_spare[pool], blocks.after, blocks.before)) == own[blocks.state[own] == flash_array.SPARE_BLOCK].tolist()
 
 
 def check_cache(model: Model, pool: int) -> None:
@@ -285,9 +276,9 @@ def check_cache(model: Model, pool: int) -> None:
     pools, blocks, control, per_pool = model.state.pools, model.state.blocks, model.state.control, model.parameters.blocks_per_plane
     own = np.arange(pool * per_pool, (pool + 1) * per_pool)
     filled, erased = (ring(pools[name][pool], blocks.after, blocks.before) for name in ("slc_oldest", "slc_free"))
-    opened = [int(block) for block in model.state.active[pool, SLC_STREAM : SLC_STREAM + 1] if block >= 0]
-    assert sorted(filled + erased + opened) == own[blocks.state[own] >= OWN_SLC_BLOCK].tolist()
-    assert (blocks.state[own] == (SLC_BLOCK if control.slc_own else OWN_SLC_BLOCK)).sum() == 0
+    opened = [int(block) for block in model.state.active[pool, flash_array.SLC_STREAM : flash_array.SLC_STREAM + 1] if block >= 0]
+    assert sorted(filled + erased + opened) == own[blocks.state[own] >= flash_array.OWN_SLC_BLOCK].tolist()
+    assert (blocks.state[own] == (flash_array.SLC_BLOCK if control.slc_own else flash_array.OWN_SLC_BLOCK)).sum() == 0
     assert len(filled) + len(opened) == pools.slc_blocks[pool] <= control.slc_blocks
     assert (blocks.written[filled + opened] <= control.slc_pages).all() and not blocks.written[erased].any()
     held = np.isin(own, filled + opened) & (blocks.written[own] > 0)
@@ -298,9 +289,9 @@ def check_closed(model: Model, collector: int) -> None:
     """The closed blocks of a pool, or of all where they share their collection, stand in their rings."""
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
     own = np.arange(len(blocks)) if model.parameters.gc_pool == "shared" else np.arange(collector * per_pool, (collector + 1) * per_pool)
-    assert sorted(ring(pools.oldest[collector], blocks.after, blocks.before)) == own[blocks.state[own] == CLOSED_BLOCK].tolist()
+    assert sorted(ring(pools.oldest[collector], blocks.after, blocks.before)) == own[blocks.state[own] == flash_array.CLOSED_BLOCK].tolist()
     for valid in range(model.parameters.slots_per_block + 1):
-        peers = own[(blocks.state[own] == CLOSED_BLOCK) & (blocks.valid[own] == valid)]
+        peers = own[(blocks.state[own] == flash_array.CLOSED_BLOCK) & (blocks.valid[own] == valid)]
         found = ring(model.state.by_valid[collector, valid], blocks.peer_after, blocks.peer_before)
         assert sorted(found) == peers.tolist()
         assert np.all(np.diff(blocks.changed[found]) >= 0)  # the one that changed longest ago first

@@ -8,29 +8,12 @@ from numba import types
 
 from algorithms.extensions.base import DESIGNS, extension_design
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
-from flashsim.core import transactions
+from flashsim.core import replacement, transactions
 from flashsim.core.kernel import kernel_of
 from flashsim.core.model import CompiledModel, DeviceModel
 from flashsim.core.policies import Policies
 from flashsim.core.records import VECTOR
-from flashsim.core.replacement import (
-    DIRTY,
-    FIRST_PAGE,
-    FLAGS,
-    FORGET,
-    NEVER_AGAIN,
-    NEXT_USE,
-    NOW,
-    PINNED,
-    POOL,
-    RESIDENT,
-    USED,
-    WRITES,
-    WRITTEN_AGAIN,
-    PoolState,
-    ReplacementPolicy,
-    of_page,
-)
+from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, PoolState, ReplacementPolicy
 from flashsim.core.rng import generator
 from flashsim.core.transactions import CREATES, SCANS, Transactions
 from flashsim.device.station import StationParameters
@@ -47,14 +30,14 @@ from flashsim.testing import disks
 from flashsim.testing import flash_drives as flash
 
 
-@kernel_of(types.int64(POOL, VECTOR, types.int64, types.int64))
+@kernel_of(types.int64(replacement.POOL, VECTOR, types.int64, types.int64))
 def _refer(pool: PoolState, policy: Policies, page: int, write: int) -> int:
     return refer(pool, policy, page, write)
 
 
-@kernel_of(types.void(POOL, VECTOR, types.int64))
+@kernel_of(types.void(replacement.POOL, VECTOR, types.int64))
 def _forget(pool: PoolState, policy: Policies, page: int) -> None:
-    of_page(policy[FORGET])(pool, page)
+    replacement.of_page(policy[replacement.FORGET])(pool, page)
 
 
 class Kernels:
@@ -65,26 +48,26 @@ class Kernels:
         self.policy, self.state = policy, policy.state(frames, pages, seed)
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
-        self.state.numbers[NEXT_USE], self.state.numbers[WRITTEN_AGAIN] = next_use & NEVER_AGAIN, next_use < 0
+        self.state.numbers[replacement.NEXT_USE], self.state.numbers[replacement.WRITTEN_AGAIN] = next_use & NEVER_AGAIN, next_use < 0
         outcome = int(_refer(self.state, self.policy.kernels, page, write))
         if outcome < 0:
-            raise breach(self.policy.name, outcome, int(self.state.numbers[NOW]))
+            raise breach(self.policy.name, outcome, int(self.state.numbers[replacement.NOW]))
         return outcome
 
     def pin(self, page: int, held: bool) -> None:
-        self.state.pages[page, FLAGS] &= ~PINNED
-        self.state.pages[page, FLAGS] |= PINNED * held
+        self.state.pages[page, replacement.FLAGS] &= ~replacement.PINNED
+        self.state.pages[page, replacement.FLAGS] |= replacement.PINNED * held
 
     def clean(self, page: int) -> None:
-        self.state.pages[page, FLAGS] &= ~DIRTY
+        self.state.pages[page, replacement.FLAGS] &= ~replacement.DIRTY
 
     def drop(self, page: int) -> None:
-        self.state.pages[page, FLAGS] &= ~(RESIDENT | DIRTY)
-        self.state.numbers[USED] -= 1
+        self.state.pages[page, replacement.FLAGS] &= ~(replacement.RESIDENT | replacement.DIRTY)
+        self.state.numbers[replacement.USED] -= 1
         _forget(self.state, self.policy.kernels, page)
 
     def held_pages(self) -> set[int]:
-        return set(np.flatnonzero(self.state.pages[:, FLAGS] & RESIDENT).tolist())
+        return set(np.flatnonzero(self.state.pages[:, replacement.FLAGS] & replacement.RESIDENT).tolist())
 
 
 class Plain:
@@ -121,7 +104,7 @@ def next_uses(pages: Sequence[int], writes: Sequence[bool]) -> list[int]:
     for now in range(len(pages), 0, -1):
         page, write = pages[now - 1], writes[now - 1]
         uses.append(later := last.get(page, NEVER_AGAIN))
-        last[page] = now + WRITES if write or later < 0 else now
+        last[page] = now + replacement.WRITES if write or later < 0 else now
     return uses[::-1]
 
 

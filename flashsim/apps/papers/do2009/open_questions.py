@@ -17,15 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.apps.papers.base import Entry, Exhibit, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.do2009.other_runs import (
-    LESSONS_MEMORY,
-    PLACES,
-    SHARE,
-    bytes_needed,
-    on_every_device,
-    with_buffers,
-    with_divisions,
-)
+from flashsim.apps.papers.do2009 import other_runs
 from flashsim.apps.papers.do2009.runs import (
     JOINS,
     LABELS,
@@ -92,7 +84,8 @@ class HybridRule(Exhibit):
         for memory in MEMORY:
             if rules := {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}:
                 label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
-                jobs[memory] = Job.of(with_buffers, label, group, memory=memory, rules=rules, scale=settings.scale, seed=settings.seed)
+                of_run = {"memory": memory, "rules": rules, "scale": settings.scale, "seed": settings.seed}
+                jobs[memory] = Job.of(other_runs.with_buffers, label, group, **of_run)
         return jobs
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
@@ -138,7 +131,7 @@ Divisions = str | dict[str, DetailedCost]
 @cache
 def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
     files, setting = laid_out(Setup("", memory), scale, seed)
-    return sizes_of(files, setting.memory), bytes_needed(files)
+    return sizes_of(files, setting.memory), other_runs.bytes_needed(files)
 
 
 @cache
@@ -203,13 +196,13 @@ class Allocations(Exhibit):
 
     def _job(self, settings: Settings, join: str, memory: int) -> tuple[Job, dict[str, Divisions]]:
         """The run, in which devices with the same buffers share a pass, and divisions by device."""
-        scale, rules = settings.scale * SHARE, dict[Allocation, dict[str, None]]()
+        scale, rules = settings.scale * other_runs.SHARE, dict[Allocation, dict[str, None]]()
         by_device = {name: _divisions(join, memory, scale, settings.seed, name) for name in presets.names()}
         for name, divisions in by_device.items():
             for each in () if isinstance(divisions, str) else divisions.values():
                 rules.setdefault(each.allocation, {})[name] = None
         label, shared = f"{join}, {memory} MB, best buffers on every device", [(asdict(each), [*names]) for each, names in rules.items()]
-        job = Job.of(with_divisions, label, join=join, memory=memory, divisions=shared, scale=scale, seed=settings.seed)
+        job = Job.of(other_runs.with_divisions, label, join=join, memory=memory, divisions=shared, scale=scale, seed=settings.seed)
         return job, by_device
 
     def cases(self, results: Results) -> list[Case]:
@@ -227,9 +220,9 @@ class Allocations(Exhibit):
         return cases
 
     def sections(self, results: Results) -> list[Section]:
-        cases, scale = self.cases(results), results.settings.scale * SHARE
+        cases, scale = self.cases(results), results.settings.scale * other_runs.SHARE
         run = sorted((case for case in cases if not case.problem), key=lambda case: case.device)
-        text = load("do2009").text("allocations", scale=scale, places=PLACES)
+        text = load("do2009").text("allocations", scale=scale, places=other_runs.PLACES)
         gains = {(case.device, case.join, case.memory): case.gain for case in run}
         devices = dict.fromkeys(case.device for case in run)
         rows = [[name, LABELS[join], *(gains.get((name, join, memory)) for memory in MEMORY)] for name in devices for join in JOINS]
@@ -291,7 +284,8 @@ class Hardware(Exhibit):
 
     def _job(self, settings: Settings, join: str, page_io: bool) -> Job:
         label = f"{join}, {'page-sized' if page_io else 'blocked'} I/O on every device"
-        return Job.of(on_every_device, label, join=join, page_io=page_io, scale=settings.scale * SHARE, seed=settings.seed)
+        scale = settings.scale * other_runs.SHARE
+        return Job.of(other_runs.on_every_device, label, join=join, page_io=page_io, scale=scale, seed=settings.seed)
 
     def lessons(self, results: Results) -> list[Lessons]:
         blocked, single = ([results.get(self._job(results.settings, join, page_io), {}) for join in JOINS] for page_io in (False, True))
@@ -312,7 +306,7 @@ class Hardware(Exhibit):
         header = ["device", *joins, "fastest in all", "page-sized over blocked I/O, least", "CPU share %"]
         best = sum(each.totals[-1] <= min(each.totals) for each in every)
         blocked, busy = sum(min(each.blocked_gains) > 1.1 for each in every), sum(each.cpu_share > 0.5 for each in every)
-        told = {"scale": results.settings.scale * SHARE, "memory": LESSONS_MEMORY, "devices": len(every)}
+        told = {"scale": results.settings.scale * other_runs.SHARE, "memory": other_runs.LESSONS_MEMORY, "devices": len(every)}
         text = load("do2009").text("hardware", **told, best=best, blocked=blocked, busy=busy)
         return [Section(self.TITLE, text, [Table(header, rows, "hardware", digits=2)], {"hardware": self._figure(every)})]
 
