@@ -39,11 +39,11 @@ if TYPE_CHECKING:  # each by its own name again, so that type checkers take it f
     from flashsim.testing.contracts.operators import PartitionContract as PartitionContract
     from flashsim.testing.contracts.operators import ProgramContract as ProgramContract
     from flashsim.testing.contracts.page_format import PageTraceContract as PageTraceContract
-    from flashsim.testing.contracts.pages import PageContract as PageContract
-    from flashsim.testing.contracts.pages import SourceContract as SourceContract
-    from flashsim.testing.contracts.placement import PlacementContract as PlacementContract
     from flashsim.testing.contracts.replacement import ReplacementContract as ReplacementContract
     from flashsim.testing.contracts.replay import ReplayContract as ReplayContract
+    from flashsim.testing.contracts.storage import PageContract as PageContract
+    from flashsim.testing.contracts.storage import PlacementContract as PlacementContract
+    from flashsim.testing.contracts.storage import SourceContract as SourceContract
     from flashsim.testing.contracts.workloads import ReferencesContract as ReferencesContract
     from flashsim.testing.contracts.workloads import TransactionContract as TransactionContract
     from flashsim.testing.contracts.workloads import WorkloadContract as WorkloadContract
@@ -56,10 +56,10 @@ CONTRACTS = {
     "ftl": "drives:FtlContract",
     "gc": "drives:GcContract",
     "joins": "joins:JoinContract",
-    "page": "pages:PageContract",
+    "page": "storage:PageContract",
     "page_format": "page_format:PageTraceContract",
     "partitioning": "operators:PartitionContract",
-    "placement": "placement:PlacementContract",
+    "placement": "storage:PlacementContract",
     "planners": "fetching:PlannerContract",
     "programs": "operators:ProgramContract",
     "references": "workloads:ReferencesContract",
@@ -67,7 +67,7 @@ CONTRACTS = {
     "replay": "replay:ReplayContract",
     "restart": "extensions:RestartContract",
     "scheduler": "drives:SchedulerContract",
-    "source": "pages:SourceContract",
+    "source": "storage:SourceContract",
     "transactions": "workloads:TransactionContract",
     "wear": "drives:WearContract",
     "workload": "workloads:WorkloadContract",

@@ -9,7 +9,7 @@ import pytest
 from flashsim.storage.columns import plain_array
 from flashsim.storage.record import encode_records
 from flashsim.storage.source import SOURCES, open_source
-from flashsim.testing.contracts.pages import SourceContract
+from flashsim.testing.contracts.storage import SourceContract
 from tests.contract.members import each_of
 
 MINE = '''
