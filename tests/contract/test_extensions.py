@@ -20,10 +20,8 @@ from flashsim.storage.extension.manager import change, insert, remove, root_of
 from flashsim.testing.contracts.extensions import ExtensionContract, check_state, rested, watched
 from tests.contract.members import each_of
 
-each_member = each_of(DESIGNS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(DESIGNS)
 class TestExtensions(ExtensionContract):
     """Every member."""
 

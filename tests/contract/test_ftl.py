@@ -13,10 +13,8 @@ from flashsim.testing.contracts.drives import FtlContract
 from flashsim.testing.flash_drives import drive
 from tests.contract.members import each_of
 
-each_member = each_of(FAMILY)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestFtl(FtlContract):
     """Every member."""
 

@@ -36,10 +36,7 @@ def victim(flash, collector):
 '''
 
 
-each_member = each_of(FAMILY)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestGc(GcContract):
     """Every member."""
 

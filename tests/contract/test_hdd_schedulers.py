@@ -29,10 +29,7 @@ def choose(candidates, count, cylinder, direction):
 '''
 
 
-each_member = each_of(FAMILY)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestSchedulers(SchedulerContract):
     """Every member."""
 

@@ -11,10 +11,8 @@ from flashsim.storage.rows import FixedRows
 from flashsim.testing.contracts.storage import PageContract
 from tests.contract.members import each_of
 
-each_member = each_of(PAGE_FORMATS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PAGE_FORMATS)
 class TestPageFormats(PageContract):
     """Every member."""
 

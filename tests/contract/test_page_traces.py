@@ -14,10 +14,8 @@ from traces.format import FORMATS, load_format
 from traces.page_format import PAGE_FORMATS
 from traces.page_format.base import load_page_format
 
-each_member = each_of(PAGE_FORMATS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PAGE_FORMATS)
 class TestPageTraces(PageTraceContract):
     """Every member."""
 

@@ -13,10 +13,8 @@ from flashsim.testing.contracts.operators import PartitionContract
 from flashsim.testing.strict_driver import relation_file
 from tests.contract.members import each_of
 
-each_member = each_of(PARTITIONING)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PARTITIONING)
 class TestPartitionMethods(PartitionContract):
     """Every member."""
 

@@ -39,10 +39,7 @@ def start(schema):
 """
 
 
-each_member = each_of(PROGRAMS)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PROGRAMS)
 class TestPrograms(ProgramContract):
     """Every member."""
 

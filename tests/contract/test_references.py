@@ -22,10 +22,7 @@ _ASKED = {
 }
 
 
-each_member = each_of(GENERATORS)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(GENERATORS)
 class TestReferences(ReferencesContract):
     """Every member; of all but a loop something is drawn."""
 

@@ -39,10 +39,7 @@ def guards(name: str) -> list[str]:
     return [*COMMON_GUARDS, *restart_design(name).guards]
 
 
-each_member = each_of(RESTARTS)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(RESTARTS)
 class TestRestarts(RestartContract):
     """Every member."""
 

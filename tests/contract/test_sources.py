@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from flashsim.storage.columns import plain_array
 from flashsim.storage.record import encode_records
@@ -40,10 +39,8 @@ def example(folder):
     return str(path)
 '''
 
-each_member = each_of(SOURCES)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(SOURCES)
 class TestSources(SourceContract):
     """Every member."""
 

@@ -39,10 +39,7 @@ def levels(flash, collector):
 GAP = 8
 
 
-each_member = each_of(FAMILY)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestWear(WearContract):
     """Every member."""
 

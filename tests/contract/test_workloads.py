@@ -14,10 +14,8 @@ from flashsim.testing.contracts.workloads import WorkloadContract
 from tests.contract.members import each_of
 from traces.workload.base import FAMILY, Pattern, WorkloadRun, WorkloadSpace
 
-each_member = each_of(FAMILY)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestWorkloads(WorkloadContract):
     """Every member."""
 

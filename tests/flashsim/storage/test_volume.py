@@ -15,10 +15,8 @@ from flashsim.storage.volume import Volume
 from flashsim.testing.contracts.storage import LAYOUT, PAGE, RELATION, PlacementContract, base_file, places_of
 from tests.contract.members import each_of
 
-each_member = each_of(PLACEMENTS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PLACEMENTS)
 class TestPlacements(PlacementContract):
     """Every member."""
 
