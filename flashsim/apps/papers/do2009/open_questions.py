@@ -80,12 +80,11 @@ class HybridRule(Exhibit):
 
     def _jobs(self, settings: Settings) -> dict[int, Job]:
         """A run each buffer pool, which executes the three divisions; none of a pool that is too small."""
-        jobs = {}
+        jobs, scale, seed = {}, settings.scale, settings.seed
         for memory in MEMORY:
-            if rules := {rule: vars(join.allocation) for rule, join in _rules(settings.scale, memory).items()}:
+            if rules := {rule: vars(join.allocation) for rule, join in _rules(scale, memory).items()}:
                 label, group = f"hybrid hash, {memory} MB, three rules", Setup("hybrid-hash", memory).name
-                of_run = {"memory": memory, "rules": rules, "scale": settings.scale, "seed": settings.seed}
-                jobs[memory] = Job.of(other_runs.with_buffers, label, group, **of_run)
+                jobs[memory] = Job.of(other_runs.with_buffers, label, group, memory=memory, rules=rules, scale=scale, seed=seed)
         return jobs
 
     def seconds(self, results: Results) -> dict[int, dict[str, dict[str, float]]]:
