@@ -25,12 +25,9 @@ def _code_with_plain_annotations(loader: SourceFileLoader, module: str) -> Any:
 # Signatures then show annotations as the source writes them: `Integers` rather than an array of its types.
 _code, SourceFileLoader.get_code = SourceFileLoader.get_code, _code_with_plain_annotations
 
-from claim_pictures import write_pictures  # noqa: E402
-from command_pages import write_commands  # noqa: E402
 from docutils import nodes  # noqa: E402
-from family_pages import write_families  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
-from notebook_pages import write_pages  # noqa: E402
+from pages import write_commands, write_families, write_pages, write_pictures  # noqa: E402
 
 import flashsim  # noqa: E402
 

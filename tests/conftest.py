@@ -178,7 +178,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 @pytest.fixture(scope="session")
 def small_scale() -> float:
     """The scale of examples in help texts; every run of do2009 has been made at it and kept, by whichever test process came first."""
-    from flashsim.apps.papers.literature import base as papers  # with what draws and judges, which not every process of tests needs
+    from flashsim.apps.papers import base as papers  # with what draws and judges, which not every process of tests needs
 
     scale, paper = 0.01, papers.load("do2009")
     claims = [claim.id for claim in paper.claims]

@@ -39,24 +39,31 @@ class Family(Generic[Member]):
     ``"garbage collection policy"``. `contract`: the protocol that every member's module follows; what has a value there, or is `optional`,
     a member may leave out. `forms`: where a member may take several forms, the names that each needs besides; a member has at least one of
     them. `tables`: what makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where
-    only modules are members.
+    only modules are members. `holds`: the file that a folder in the family's folder holds if it is a member; empty where all modules are.
     """
 
     def __init__(
-        self, package: str, kind: str, contract: Callable[..., Member], forms: Sequence[Sequence[str]] = (), tables: str = ""
+        self,
+        package: str,
+        kind: str,
+        contract: Callable[..., Member],
+        forms: Sequence[Sequence[str]] = (),
+        tables: str = "",
+        holds: str = "",
     ) -> None:
         self.package = package
         self.kind = kind
         self.forms = forms
         self.tables = tables
+        self.holds = holds
         self.needs, self.usual = _parts(contract)
         self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
 
     def names(self) -> list[str]:
         """The members' names, sorted: files and packages in the folder and installed entry points."""
         places = [Path(place) for place in self._places()]
-        files = {path for place in places for path in place.glob("*.py")}
-        files |= {path.parent for place in places for path in place.glob("*/__init__.py")}
+        files = {path for place in places for path in place.glob("*.py") if not self.holds}
+        files |= {path.parent for place in places for path in place.glob(f"*/{self.holds or '__init__.py'}")}
         files |= {path for place in places for path in place.glob("*.toml") if self.tables}
         own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
         return sorted(own | {point.name for point in _installed(self.group)})
@@ -116,7 +123,7 @@ class Family(Generic[Member]):
         if name in ("", "base") or not set(name).isdisjoint("_./\\") or stem.startswith("_"):
             return False
         paths = [os.path.join(place, stem) for place in self._places()]
-        endings = (".py", "/__init__.py", ".toml") if self.tables else (".py", "/__init__.py")
+        endings = [f"/{self.holds}"] if self.holds else [".py", "/__init__.py"] + [".toml"] * bool(self.tables)
         return any(os.path.isfile(path + ending) for path in paths for ending in endings)
 
     def _from_file(self, path: Path) -> ModuleType:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -87,7 +88,7 @@ def contract_of(path: Path) -> type[Contract]:
     name = family.package.rpartition(".")[2]
     if name not in CONTRACTS:
         raise FlashsimError(f"{path} is a {family.kind}, of which flashsim.testing has no contract; it has: {', '.join(sorted(CONTRACTS))}")
-    kind: type[Contract] = getattr(import_module(f"flashsim.testing.contracts.{name}"), CONTRACTS[name])
+    kind: type[Contract] = resolve_name(f"flashsim.testing.contracts.{CONTRACTS[name]}")
     return type(kind.__name__, (kind,), {"member": str(path.resolve())})
 
 

@@ -18,25 +18,12 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
-from flashsim.ssd.parameters import LEVELS, SsdParameters
+from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.ssd.state.flash_array import (
-    ACTIVE_BLOCK,
-    CLOSED_BLOCK,
-    FREE_BLOCK,
-    OWN_SLC_BLOCK,
-    RETIRED_BLOCK,
-    SLC_BLOCK,
-    SLC_STREAM,
-    SPARE_BLOCK,
-)
+from flashsim.ssd.state import flash_array
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
 
 Model = SsdEngine | SsdSpecification
-#: What `drive_for` makes drives for: translation layers, pages that are mapped in units, cells of several bits, and a cache of one bit.
-_MIXTURES = ("units and levels", "levels and slc", "units, levels and slc", "units and handles", "units, levels, slc and handles")
-KINDS = [*FTL_FAMILY.names(), "levels", "units", "handles", *_MIXTURES]
-
 PAGE = 2048
 #: Every duration is a multiple of 10 ns (a page over a channel or the link takes 10), so that events fall together all the time.
 TIES: dict[str, Any] = {
@@ -144,82 +131,8 @@ def with_steps(seed: int, parameters: SsdParameters) -> SsdParameters:
     )  # fmt: skip
 
 
-def with_units(seed: int, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given whose flash pages hold 2 or 4 mapping units, with what that needs, and as much less capacity."""
-    random = generator(seed, "units")
-    unit = PAGE // int(random.choice([2, 4]))
-    changed = replace(
-        parameters, mapping_unit=0, ftl="page", allocation=str(random.choice(["round-robin", "dynamic"])), gc_copyback=False,
-        endurance=0, write_buffer=int(random.choice([1, 2, 5])) * PAGE, continuation_latency=0, continuation_limit=0,
-        write_buffer_mode=str(random.choice(["write-back", "write-back", "write-through"])), capacity=unit,
-    )  # fmt: skip
-    changed = replace(changed, mapping_unit=unit)
-    if changed.write_buffer_mode == "write-back" and generator(seed, "batches").random() < 0.5:
-        groups = int(generator(seed, "batch").integers(1, 1 + changed.write_buffer // PAGE))
-        changed = replace(changed, write_buffer_batch=groups * PAGE)
-    capacity = max(1, min(parameters.capacity, (changed.pools * changed.pool_limit - 1) * unit) // PAGE) * PAGE
-    return replace(changed, capacity=capacity, power_protected=bool(random.random() < 0.3))
-
-
-def with_levels(seed: int, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given whose cells have several bits and wear; with mapping units, some of one program a word line."""
-    random = generator(seed, "levels")
-    cell = str(random.choice(["mlc", "tlc", "qlc"]))
-    levels, one_shot = LEVELS[cell], parameters.units > 1 and bool(random.random() < 0.4)
-    reads, programs = (tuple((10 * random.integers(1, 9, levels)).tolist()) for _ in range(2))
-    changed = replace(
-        parameters, cell=cell, read_pages=reads if random.random() < 0.7 else (), one_shot=one_shot, code_word=SECTOR,
-        program_pages=() if one_shot or random.random() < 0.3 else programs, erase_growth=int(random.choice([0, 20_000])),
-        read_retry=(retry := float(random.choice([0, 0.2]))), read_retry_growth=(growth := float(random.choice([0, 20]))),
-        read_retry_time=int(random.choice([0, 50])) * (retry + growth > 0),
-        pages_per_block=levels * 2 if one_shot else parameters.pages_per_block,
-        write_buffer=max(parameters.write_buffer, levels * PAGE * one_shot), capacity=PAGE, write_buffer_batch=0,
-        mapping_unit=0 if one_shot and random.random() < 0.3 else parameters.mapping_unit,
-    )  # fmt: skip
-    if parameters.write_buffer_batch:
-        whole = changed.group * changed.unit_size
-        changed = replace(changed, write_buffer_batch=max(1, parameters.write_buffer_batch // whole) * whole)
-    capacity = min(parameters.capacity, (changed.pools * changed.pool_limit - 1) * changed.unit_size) if one_shot else parameters.capacity
-    return replace(changed, capacity=max(1, capacity // PAGE) * PAGE)
-
-
-def with_slc(seed: int, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given with an SLC cache, in a few more blocks."""
-    random = generator(seed, "slc")
-    lines, blocks = int(random.integers(1, 4)) * (parameters.levels if parameters.one_shot else 1), int(random.integers(1, 4))
-    static, streams = bool(random.random() < 0.5), parameters.gc_streams
-    plain = replace(
-        parameters, gc_pool="die", gc_slicing=False, ftl="page", pages_per_block=max(2, lines * parameters.levels), capacity=PAGE,
-        gc_stop=0, gc_reserve=max(parameters.gc_reserve, 2 + streams), blocks_per_plane=parameters.blocks_per_plane + blocks + 3,
-    )  # fmt: skip
-    changed = replace(
-        plain, slc_cache=max(1, blocks * plain.slc_pages * plain.unit_size * plain.pools), slc_mode="static" if static else "dynamic",
-        slc_full=str(random.choice(["direct", "fold"])), slc_idle=int(random.choice([0, 10, 50, 300])),
-        slc_read=int(random.choice([0, 10])), slc_program=int(random.choice([0, 10, 20])),
-    )  # fmt: skip
-    limit = changed.pools * (changed.pool_limit - 1) - changed.pools * (changed.allocation == "static")
-    return replace(
-        changed, capacity=max(1, min(parameters.capacity, int(random.uniform(0.5, 1) * limit) * changed.unit_size) // PAGE) * PAGE
-    )
-
-
-def with_handles(seed: int, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given whose host has several placement handles."""
-    random = generator(seed, "handles")
-    handles = int(random.integers(2, 4))
-    return replace(
-        parameters, ftl="page", placement_handles=handles, queues=handles * int(random.integers(1, 3)),
-        blocks_per_plane=parameters.blocks_per_plane + 2 * handles - 2, gc_reserve=parameters.gc_reserve + handles - 1,
-        gc_stop=parameters.gc_stop and parameters.gc_stop + handles - 1,
-    )  # fmt: skip
-
-
 def drive_for(ftl: str, parameters: SsdParameters) -> SsdParameters:
-    """A drive like the one given, as that layer, a file perhaps, can work with: with the blocks it takes; or of the other kinds."""
-    if ftl not in FTL_FAMILY.names() and not ftl.endswith(".py"):
-        for word, change in (("units", with_units), ("levels", with_levels), ("slc", with_slc), ("handles", with_handles)):
-            parameters = change(parameters.capacity, parameters) if word in ftl else parameters
-        return with_pace(parameters.capacity, parameters)
+    """A drive like the one given, as that layer, a file perhaps, can work with: with the blocks it takes."""
     if "map_cache" in (uses := FTL_FAMILY.load(ftl).USES):  # with a quarter of the map in memory
         blocks = parameters.blocks_per_plane + dftl.map_blocks(parameters) + 2
         parameters = replace(parameters, ftl=ftl, map_cache=8 * (1 + parameters.logical_pages // 4), blocks_per_plane=blocks)
@@ -306,12 +219,12 @@ def check_invariants(model: Model) -> None:
     pools, shared = model.parameters.pools, model.parameters.gc_pool == "shared"
     state_of = blocks.state.reshape(pools, -1)
     victims = state.pools.victim[state.pools.victim >= 0]  # being emptied
-    assert (blocks.state[victims] == FREE_BLOCK).all()
+    assert (blocks.state[victims] == flash_array.FREE_BLOCK).all()
     emptied = np.bincount(victims // model.parameters.blocks_per_plane, minlength=pools)
-    streams = np.delete(state.active, SLC_STREAM, axis=1).T
-    assert np.array_equal((state_of == ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
-    assert np.array_equal((state_of == FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
-    assert np.array_equal((state_of == SPARE_BLOCK).sum(axis=1), state.pools.spares)
+    streams = np.delete(state.active, flash_array.SLC_STREAM, axis=1).T
+    assert np.array_equal((state_of == flash_array.ACTIVE_BLOCK).sum(axis=1), (streams >= 0).sum(axis=0))  # active blocks, as known
+    assert np.array_equal((state_of == flash_array.FREE_BLOCK).sum(axis=1), state.pools.free + emptied)  # free blocks, as counted
+    assert np.array_equal((state_of == flash_array.SPARE_BLOCK).sum(axis=1), state.pools.spares)
     room = np.where(streams >= 0, per_block - blocks.written[streams], 0).sum(axis=0)
     valid = blocks.valid.reshape(pools, -1).sum(axis=1)
     for told, counted in ((state.pools.free_pages, state.pools.free * per_block + room), (state.pools.pool_valid, valid)):
@@ -331,11 +244,11 @@ def check_invariants(model: Model) -> None:
 def check_wear(model: Model) -> None:
     """The wear that the drive tells is that of its blocks in use, looked at one by one."""
     states, told = model.state.blocks.state, model.state.statistics()
-    erases = model.state.blocks.erases[~np.isin(states, (RETIRED_BLOCK, SPARE_BLOCK, OWN_SLC_BLOCK))]
+    erases = model.state.blocks.erases[~np.isin(states, (flash_array.RETIRED_BLOCK, flash_array.SPARE_BLOCK, flash_array.OWN_SLC_BLOCK))]
     found = told["block_erases"]
     assert (found["min"], found["max"], found["mean"]) == (erases.min(), erases.max(), erases.mean())
     assert np.isclose(found["std"], erases.std(), rtol=1e-9, atol=0)
-    assert told["retired_blocks"] == (states == RETIRED_BLOCK).sum()
+    assert told["retired_blocks"] == (states == flash_array.RETIRED_BLOCK).sum()
 
 
 def ring(first: int, after: Integers, before: Integers) -> list[int]:
@@ -353,9 +266,9 @@ def check_rings(model: Model, pool: int) -> None:
     """The free and the spare blocks of a pool stand in their rings."""
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
     own = np.arange(pool * per_pool, (pool + 1) * per_pool)
-    free = (blocks.state[own] == FREE_BLOCK) & (blocks.written[own] == 0) & ~np.isin(own, pools.victim)
+    free = (blocks.state[own] == flash_array.FREE_BLOCK) & (blocks.written[own] == 0) & ~np.isin(own, pools.victim)
     assert sorted(ring(pools.first_free[pool], blocks.after, blocks.before)) == own[free].tolist()
-    assert sorted(ring(pools.first_spare[pool], blocks.after, blocks.before)) == own[blocks.state[own] == SPARE_BLOCK].tolist()
+    assert sorted(ring(pools.first_spare[pool], blocks.after, blocks.before)) == own[blocks.state[own] == flash_array.SPARE_BLOCK].tolist()
 
 
 def check_cache(model: Model, pool: int) -> None:
@@ -363,9 +276,9 @@ def check_cache(model: Model, pool: int) -> None:
     pools, blocks, control, per_pool = model.state.pools, model.state.blocks, model.state.control, model.parameters.blocks_per_plane
     own = np.arange(pool * per_pool, (pool + 1) * per_pool)
     filled, erased = (ring(pools[name][pool], blocks.after, blocks.before) for name in ("slc_oldest", "slc_free"))
-    opened = [int(block) for block in model.state.active[pool, SLC_STREAM : SLC_STREAM + 1] if block >= 0]
-    assert sorted(filled + erased + opened) == own[blocks.state[own] >= OWN_SLC_BLOCK].tolist()
-    assert (blocks.state[own] == (SLC_BLOCK if control.slc_own else OWN_SLC_BLOCK)).sum() == 0
+    opened = [int(block) for block in model.state.active[pool, flash_array.SLC_STREAM : flash_array.SLC_STREAM + 1] if block >= 0]
+    assert sorted(filled + erased + opened) == own[blocks.state[own] >= flash_array.OWN_SLC_BLOCK].tolist()
+    assert (blocks.state[own] == (flash_array.SLC_BLOCK if control.slc_own else flash_array.OWN_SLC_BLOCK)).sum() == 0
     assert len(filled) + len(opened) == pools.slc_blocks[pool] <= control.slc_blocks
     assert (blocks.written[filled + opened] <= control.slc_pages).all() and not blocks.written[erased].any()
     held = np.isin(own, filled + opened) & (blocks.written[own] > 0)
@@ -376,9 +289,9 @@ def check_closed(model: Model, collector: int) -> None:
     """The closed blocks of a pool, or of all where they share their collection, stand in their rings."""
     pools, blocks, per_pool = model.state.pools, model.state.blocks, model.parameters.blocks_per_plane
     own = np.arange(len(blocks)) if model.parameters.gc_pool == "shared" else np.arange(collector * per_pool, (collector + 1) * per_pool)
-    assert sorted(ring(pools.oldest[collector], blocks.after, blocks.before)) == own[blocks.state[own] == CLOSED_BLOCK].tolist()
+    assert sorted(ring(pools.oldest[collector], blocks.after, blocks.before)) == own[blocks.state[own] == flash_array.CLOSED_BLOCK].tolist()
     for valid in range(model.parameters.slots_per_block + 1):
-        peers = own[(blocks.state[own] == CLOSED_BLOCK) & (blocks.valid[own] == valid)]
+        peers = own[(blocks.state[own] == flash_array.CLOSED_BLOCK) & (blocks.valid[own] == valid)]
         found = ring(model.state.by_valid[collector, valid], blocks.peer_after, blocks.peer_before)
         assert sorted(found) == peers.tolist()
         assert np.all(np.diff(blocks.changed[found]) >= 0)  # the one that changed longest ago first

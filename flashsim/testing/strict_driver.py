@@ -123,7 +123,6 @@ class _StrictRun:
         self.page_size = 0  # of the relations, in which memory is counted
 
     def answer(self, request: Any) -> Tuples | tuple[Tuples, ...] | None:
-        """Check a request, and carry it out."""
         if isinstance(request, Write) and request.append:
             request.file.tuples += len(request.tuples)
             request = replace(request, starts=request.starts + request.file.pages)

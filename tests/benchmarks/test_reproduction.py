@@ -16,7 +16,7 @@ _RUN = (
     + """
 import sys, time
 from flashsim.studies.runs.jobs import Settings
-from flashsim.apps.papers.literature.do2009.runs import Setup
+from flashsim.apps.papers.do2009.runs import Setup
 Setup(sys.argv[1], 600).job(Settings(0.002)).make()  # compiles
 begin = time.process_time()
 Setup(sys.argv[1], 600).job(Settings(float(sys.argv[2]))).make()

@@ -8,13 +8,19 @@ from typing import Any
 import pytest
 
 from flashsim.core.members import Family
+from flashsim.testing.contract import Contract
 
 
-def each_of(family: Family[Any]) -> Callable[[pytest.FixtureRequest], None]:
-    """A fixture for a class that inherits a contract: it is run on every member."""
+def each_of(family: Family[Any]) -> Callable[[type[Contract]], type[Contract]]:
+    """Run a class that inherits a contract on every member."""
 
-    @pytest.fixture(scope="class", params=family.names())
-    def each_member(request: pytest.FixtureRequest) -> None:
-        request.cls.member = request.param
+    @pytest.fixture(scope="class", params=family.names(), autouse=True)
+    @classmethod
+    def each_member(cls: type[Contract], request: pytest.FixtureRequest) -> None:
+        cls.member = request.param
 
-    return each_member
+    def on_each(kind: type[Contract]) -> type[Contract]:
+        kind.each_member = each_member
+        return kind
+
+    return on_each

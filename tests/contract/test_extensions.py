@@ -18,14 +18,10 @@ from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import change, insert, remove, root_of
 from flashsim.testing.contracts.extensions import ExtensionContract, check_state, rested, watched
+from tests.contract.members import each_of
 
 
-@pytest.fixture(scope="class", params=DESIGNS.names())
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(DESIGNS)
 class TestExtensions(ExtensionContract):
     """Every member."""
 

@@ -9,16 +9,12 @@ import pytest
 from flashsim.core.errors import FlashsimError
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.state.drive_state import DriveState
-from flashsim.testing.contracts.ftl import FtlContract
+from flashsim.testing.contracts.drives import FtlContract
 from flashsim.testing.flash_drives import drive
+from tests.contract.members import each_of
 
 
-@pytest.fixture(scope="class", params=[*FAMILY.names()])
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestFtl(FtlContract):
     """Every member."""
 

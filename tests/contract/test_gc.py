@@ -16,8 +16,9 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.gc.base import FAMILY, VICTIM
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.pools import close_block, join_ring, leave_ring
-from flashsim.testing.contracts.gc import GcContract
+from flashsim.testing.contracts.drives import GcContract
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
+from tests.contract.members import each_of
 
 MINE = '''
 from flashsim.core.kernel import kernel
@@ -35,12 +36,7 @@ def victim(flash, collector):
 '''
 
 
-@pytest.fixture(scope="class", params=[*FAMILY.names()])
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestGc(GcContract):
     """Every member."""
 

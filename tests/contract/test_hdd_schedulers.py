@@ -14,8 +14,9 @@ from flashsim.core.rng import generator
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.scheduler.base import FAMILY
 from flashsim.hdd.specification.drive import HddSpecification
-from flashsim.testing.contracts.scheduler import SchedulerContract, candidates
+from flashsim.testing.contracts.drives import SchedulerContract, candidates
 from flashsim.testing.disks import SECTOR, serve, small_drive
+from tests.contract.members import each_of
 
 MINE = '''
 from flashsim.core.kernel import lean_kernel
@@ -28,12 +29,7 @@ def choose(candidates, count, cylinder, direction):
 '''
 
 
-@pytest.fixture(scope="class", params=[*FAMILY.names()])
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestSchedulers(SchedulerContract):
     """Every member."""
 

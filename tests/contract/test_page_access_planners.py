@@ -7,7 +7,7 @@ import pytest
 from algorithms.page_access.instances import complete
 from algorithms.page_access.planners.base import PLANNERS, plan
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.testing.contracts.planners import PlannerContract
+from flashsim.testing.contracts.fetching import PlannerContract
 
 MINE = """
 import numpy as np

@@ -8,13 +8,11 @@ from flashsim.core.errors import InvalidParameterError, MissingFileError, Unknow
 from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.rows import FixedRows
-from flashsim.testing.contracts.page import PageContract
+from flashsim.testing.contracts.storage import PageContract
 from tests.contract.members import each_of
 
-each_member = each_of(PAGE_FORMATS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PAGE_FORMATS)
 class TestPageFormats(PageContract):
     """Every member."""
 

@@ -13,10 +13,8 @@ from traces.file.page_trace import page_trace
 from traces.format import FORMATS, load_format
 from traces.page_format.base import PAGE_FORMATS, load_page_format
 
-each_member = each_of(PAGE_FORMATS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PAGE_FORMATS)
 class TestPageTraces(PageTraceContract):
     """Every member."""
 

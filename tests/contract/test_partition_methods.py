@@ -9,16 +9,12 @@ import pytest
 
 from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, PartitionParameters, bucket_layouts, check_buffers
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.testing.contracts.partitioning import PartitionContract
+from flashsim.testing.contracts.operators import PartitionContract
 from flashsim.testing.strict_driver import relation_file
+from tests.contract.members import each_of
 
 
-@pytest.fixture(scope="class", params=PARTITIONING.names())
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PARTITIONING)
 class TestPartitionMethods(PartitionContract):
     """Every member."""
 

@@ -33,6 +33,8 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing import disks
 from flashsim.testing import flash_drives as flash
 from tests.flashsim.hdd.deep_disks import array_of, deep_drive
+from tests.flashsim.ssd.drive_kinds import KINDS as DRIVE_KINDS
+from tests.flashsim.ssd.drive_kinds import drive_for
 from tests.tiers import seeds
 
 REQUESTS, CUTS = 24, 4
@@ -83,7 +85,7 @@ def striped_array(seed: int) -> Case:
 
 def flash_drive(seed: int) -> Case:
     """Of each kind in turn, and every other one of several submission queues."""
-    drive = flash.drive_for(flash.KINDS[seed % len(flash.KINDS)], replace(flash.random_drive(seed), endurance=0))
+    drive = drive_for(DRIVE_KINDS[seed % len(DRIVE_KINDS)], replace(flash.random_drive(seed), endurance=0))
     drive = replace(drive, queues=3 * drive.placement_handles, queue_depth=2) if seed % 2 else drive
     requests, arrivals = flash.random_workload(seed, drive, REQUESTS)
     behind = (drive.buffer_pages and drive.write_buffer_mode != "write-through") or drive.continuation_latency

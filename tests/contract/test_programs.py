@@ -7,7 +7,8 @@ import pytest
 
 from algorithms.programs.base import PROGRAMS, through
 from flashsim.core.errors import InvalidParameterError
-from flashsim.testing.contracts.programs import ROWS, ProgramContract, outcome, started
+from flashsim.testing.contracts.operators import ROWS, ProgramContract, outcome, started
+from tests.contract.members import each_of
 
 MINE = """
 import pyarrow as pa
@@ -38,12 +39,7 @@ def start(schema):
 """
 
 
-@pytest.fixture(scope="class", params=PROGRAMS.names())
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PROGRAMS)
 class TestPrograms(ProgramContract):
     """Every member."""
 

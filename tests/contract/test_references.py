@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.testing.contracts.references import ReferencesContract, drawn
+from flashsim.testing.contracts.workloads import ReferencesContract, drawn
 from tests.contract.members import each_of
 from traces.references import GENERATORS, generated
 
@@ -22,10 +22,7 @@ _ASKED = {
 }
 
 
-each_member = each_of(GENERATORS)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(GENERATORS)
 class TestReferences(ReferencesContract):
     """Every member; of all but a loop something is drawn."""
 

@@ -13,10 +13,8 @@ from flashsim.testing.contracts.replay import ReplayContract, replayed, trace
 from tests.contract.members import each_of
 from traces.replay.base import ENGINES, load_engine
 
-each_member = each_of(ENGINES)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(ENGINES)
 class TestEngines(ReplayContract):
     """Every member."""
 

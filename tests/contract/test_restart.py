@@ -19,8 +19,9 @@ from flashsim.storage.log.records import BEGIN, BUF_WRITE, CLEAN, COMMIT, FREE, 
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory, drawn_history
 from flashsim.studies.crashing.injection import CrashReport, Injection, Violation, exhaustive, shortest
-from flashsim.testing.contracts.restart import RestartContract
+from flashsim.testing.contracts.extensions import RestartContract
 from flashsim.testing.strategies import crash_histories
+from tests.contract.members import each_of
 from tests.contract.test_planted_faults import free_without_page
 
 NAMES = RESTARTS.names()
@@ -38,12 +39,7 @@ def guards(name: str) -> list[str]:
     return [*COMMON_GUARDS, *restart_design(name).guards]
 
 
-@pytest.fixture(scope="class", params=NAMES)
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(RESTARTS)
 class TestRestarts(RestartContract):
     """Every member."""
 

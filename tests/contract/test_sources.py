@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from flashsim.storage.columns import plain_array
 from flashsim.storage.record import encode_records
 from flashsim.storage.source import SOURCES, open_source
-from flashsim.testing.contracts.source import SourceContract
+from flashsim.testing.contracts.storage import SourceContract
 from tests.contract.members import each_of
 
 MINE = '''
@@ -40,10 +39,8 @@ def example(folder):
     return str(path)
 '''
 
-each_member = each_of(SOURCES)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(SOURCES)
 class TestSources(SourceContract):
     """Every member."""
 

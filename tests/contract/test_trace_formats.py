@@ -22,10 +22,8 @@ from traces.format import FORMATS, recognise
 from traces.format.base import basis, candidates, doubts, load_format, load_writable
 from traces.summary.information import describe
 
-each_member = each_of(FORMATS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FORMATS)
 class TestFormats(FormatContract):
     """Every member."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, MissingFileError, UnknownNameError
-from flashsim.testing.contracts.transactions import TransactionContract
+from flashsim.testing.contracts.workloads import TransactionContract
 from tests.contract.members import each_of
 from traces.transactions import WORKLOADS, scaled, workload
 
@@ -13,10 +13,7 @@ from traces.transactions import WORKLOADS, scaled, workload
 _ASKED = {"tpc-c": "warehouses=0.2", "tpc-e": "database=20MB", "tpc-h": "scale=0.02"}
 
 
-each_member = each_of(WORKLOADS)
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(WORKLOADS)
 class TestTransactions(TransactionContract):
     """Every member."""
 

@@ -15,8 +15,9 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.wear.base import FAMILY
-from flashsim.testing.contracts.wear import WearContract
+from flashsim.testing.contracts.drives import WearContract
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
+from tests.contract.members import each_of
 
 MINE = '''
 from flashsim.core.kernel import kernel
@@ -38,12 +39,7 @@ def levels(flash, collector):
 GAP = 8
 
 
-@pytest.fixture(scope="class", params=FAMILY.names())
-def each_member(request: pytest.FixtureRequest) -> None:
-    request.cls.member = request.param
-
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestWear(WearContract):
     """Every member."""
 

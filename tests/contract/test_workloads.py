@@ -10,14 +10,12 @@ import pytest
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import GIB, MIB
-from flashsim.testing.contracts.workload import WorkloadContract
+from flashsim.testing.contracts.workloads import WorkloadContract
 from tests.contract.members import each_of
 from traces.workload.base import FAMILY, Pattern, WorkloadRun, WorkloadSpace
 
-each_member = each_of(FAMILY)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(FAMILY)
 class TestWorkloads(WorkloadContract):
     """Every member."""
 

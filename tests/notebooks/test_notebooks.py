@@ -29,7 +29,7 @@ ROOM = 3_000_000
 def test_it_runs_and_gives_what_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if "fs.record" in path.read_text(encoding="utf-8") and not shutil.which("strace"):
         pytest.skip("strace is not installed")
-    if "flashsim.apps.papers.literature.do2009" in path.read_text(encoding="utf-8"):
+    if "flashsim.apps.papers.do2009" in path.read_text(encoding="utf-8"):
         request.getfixturevalue("small_scale")  # the paper's runs that it shows, kept
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     kept = nbformat.read(path, as_version=4)
@@ -82,7 +82,7 @@ def test_they_are_kept_lean_and_their_pictures_are_described() -> None:
 
 def test_the_gallery_shows_them(tmp_path: Path) -> None:
     """For each a card with a picture, the title and a sentence, and a page on which each picture has its words."""
-    write_pages: Callable[[Path, Path], None] = runpy.run_path(str(ROOT / "docs" / "notebook_pages.py"))["write_pages"]
+    write_pages: Callable[[Path, Path], None] = runpy.run_path(str(ROOT / "docs" / "pages.py"))["write_pages"]
     pages = tmp_path / "gallery"
     write_pages(ROOT / "notebooks", pages)
     cards = (pages / "cards.md").read_text(encoding="utf-8")

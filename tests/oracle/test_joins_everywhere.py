@@ -21,7 +21,7 @@ from flashsim.core.request import Integers
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
-from flashsim.testing.contracts.page import page_sizes
+from flashsim.testing.contracts.storage import page_sizes
 from tests.contract.drivers import run_everywhere, run_strands_everywhere
 from tests.contract.test_joins import WAYS
 from tests.tiers import examples

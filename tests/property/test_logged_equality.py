@@ -26,7 +26,7 @@ from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.studies.crashing.histories import drawn_history
-from flashsim.testing.drawn_systems import Drawn, drawn_system
+from flashsim.testing.pools import Drawn, drawn_system
 
 EVENTS, CRASHES = 4000, 6
 

@@ -9,7 +9,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
-from flashsim.testing.drawn_systems import Drawn, drawn_system
+from flashsim.testing.pools import Drawn, drawn_system
 
 REQUESTS, EVENTS = 400, 20_000
 

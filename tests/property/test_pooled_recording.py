@@ -18,7 +18,7 @@ from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, PURPOSES
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
 from flashsim.studies.replaying.comparison import demerit
-from flashsim.testing.drawn_systems import Drawn, drawn_system
+from flashsim.testing.pools import Drawn, drawn_system
 from traces.file.recording import CausedRequests, ParquetWriter
 
 #: More than are handed out at a time here.

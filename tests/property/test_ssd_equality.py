@@ -15,18 +15,8 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import (
-    KINDS,
-    Model,
-    check_invariants,
-    drive,
-    drive_for,
-    random_drive,
-    random_workload,
-    served,
-    with_pace,
-    with_steps,
-)
+from flashsim.testing.flash_drives import Model, check_invariants, drive, random_drive, random_workload, served, with_pace, with_steps
+from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.tiers import seeds
 from tests.yardstick import seconds
 

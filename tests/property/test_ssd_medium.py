@@ -13,7 +13,8 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import KINDS, PAGE, Model, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, Model, random_drive, random_workload, served
+from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.tiers import seeds
 
 #: Times of programs and erases are multiplied by this; all else of a workload takes less than one of them.

@@ -16,7 +16,8 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import KINDS, PAGE, check_invariants, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, random_drive, random_workload, served
+from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.property.test_ssd_equality import assert_same_state
 from tests.tiers import seeds
 

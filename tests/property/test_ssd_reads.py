@@ -14,7 +14,8 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, STORE_PAGE
-from flashsim.testing.flash_drives import KINDS, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import random_drive, random_workload, served
+from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.tiers import seeds
 
 

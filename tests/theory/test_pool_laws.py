@@ -23,7 +23,7 @@ from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.storage.extension import state as ssd
-from flashsim.testing.drawn_systems import PAGE, Drawn, drawn_system
+from flashsim.testing.pools import PAGE, Drawn, drawn_system
 
 #: Requests that are kept, that a run goes on for, and nanoseconds after which it ends all the same.
 ASKED, REQUESTS, LONGEST = 1 << 16, 1000, 100_000_000

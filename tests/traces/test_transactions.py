@@ -12,7 +12,7 @@ from scipy import stats
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, SCANS, WRITES, Transactions, TransactionStream
-from flashsim.testing.contracts.transactions import first
+from flashsim.testing.contracts.workloads import first
 from traces.references import generated
 from traces.transactions import scaled, workload
 from traces.transactions import tpc_c as tpcc

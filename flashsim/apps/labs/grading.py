@@ -160,12 +160,9 @@ def grade(
         if path.suffix == ".ipynb" and _UNDEFINED.search(mark.reason):
             mark = replace(mark, reason=mark.reason + _RUN)
         left -= time.monotonic() - begin
-        yield replace(mark, reason=_printable(mark.reason))
-
-
-def _printable(text: str) -> str:
-    """A reason in print, which a submission's words are part of: one line without control characters, and not longer than a page."""
-    return shortened("".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text), _LONGEST)
+        # A submission's words are part of a reason: it is printed in one line without control characters, and no longer than a page.
+        reason = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in mark.reason)
+        yield replace(mark, reason=shortened(reason, _LONGEST))
 
 
 def _mark(submission: Submission, name: str, exercise: Exercise, drawn: Iterable[Any]) -> Mark:

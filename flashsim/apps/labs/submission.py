@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import json
 import os
+import platform
 import select
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from contextlib import suppress
 from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flashsim.apps.labs import seal, worker
+from flashsim.apps.labs import worker
 from flashsim.core.errors import FlashsimError, MissingFileError
 from flashsim.core.units import MILLISECONDS_A_SECOND
 
@@ -31,6 +33,10 @@ TOGETHER, _LEAVING = 50, 1.0
 _LONGEST, _DIGITS, _WAITING = 1 << 20, 18, 1 << 16
 #: The largest file of a submission, bytes; a notebook may hold pictures.
 _LARGEST = 1 << 26
+#: Codes of instructions, places in the record, and what a filter returns: `SECCOMP_RET_ALLOW`, `_ERRNO` with EPERM, `_KILL_PROCESS`.
+_LOAD, _EQUALS, _RETURN = 0x20, 0x15, 0x06
+_NUMBER, _MACHINE = 0, 4
+_ALLOW, _FAIL, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
 
 
 class SubmissionError(FlashsimError):
@@ -82,6 +88,25 @@ def _whole(digits: str) -> int:
     if len(digits) > _DIGITS:
         raise SubmissionError(f"its answer has a number of {len(digits)} digits")
     return int(digits)
+
+
+def seal_program() -> list[tuple[int, int, int, int]]:
+    """The instructions of the filter of system calls for this machine; none where there is no filter.
+
+    It is a program of classic BPF (Linux, userspace-api/seccomp_filter): instructions of a code, two jumps and a value, on a record of the
+    call's number and the machine. A call that the tables do not have ends the process, x86-64's second numbering (x32) included.
+    """
+    tables: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("system_calls.toml").read_text(encoding="utf-8"))
+    machines, name = tables["machines"], platform.machine()
+    if sys.platform != "linux" or name not in machines or sys.maxsize < 1 << 32:
+        return []
+    column = [*machines].index(name)
+    lines = [(_LOAD, 0, 0, _MACHINE), (_EQUALS, 1, 0, machines[name]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, _NUMBER)]
+    for table, action in (("allowed", _ALLOW), ("unpermitted", _FAIL)):
+        for numbers in tables[table].values():
+            if numbers[column] >= 0:
+                lines += [(_EQUALS, 0, 1, numbers[column]), (_RETURN, 0, 0, action)]
+    return [*lines, (_RETURN, 0, 0, _KILL)]
 
 
 class Process:
@@ -187,15 +212,12 @@ class Submission:
     def __init__(self, source: list[str], seconds: int = SECONDS, memory: int = MEMORY, left: float = TOGETHER) -> None:
         if os.name != "posix":
             raise FlashsimError("labs: submissions run on Linux and macOS alone, where a process can be limited")
-        usual = _PATIENCE * seconds
-        late = (
-            f"more time than the {usual} s that it is waited for"
-            if left >= usual
-            else f"more than what was left of {TOGETHER} s for all exercises"
-        )
+        usual, late = _PATIENCE * seconds, f"more than what was left of {TOGETHER} s for all exercises"
+        if left >= usual:
+            late = f"more time than the {usual} s that it is waited for"
         self.end, self.late = time.monotonic() + min(usual, left), f"stopped: it took {late}"
         self.spent = f"stopped: it took more than {seconds} s of processor time"
-        self.task = {"source": source, "seconds": seconds, "memory": memory, "filter": seal.program()}
+        self.task = {"source": source, "seconds": seconds, "memory": memory, "filter": seal_program()}
         self._start()
 
     def _start(self) -> None:

@@ -2,7 +2,8 @@
 
 It is started by `flashsim.apps.labs.submission` without installed packages, and imports nothing of flashsim. A line of JSON in
 is a call; a line out answers it. What decides about marks never runs here. Before it runs a submission, it imports all modules that
-one may use and seals itself (`flashsim.apps.labs.seal`): from then on the kernel refuses everything but to compute and to answer.
+one may use and seals itself with a filter of system calls that the kernel runs, and that nothing in the process can take off: from then on
+the kernel refuses everything but to compute and to answer.
 """
 
 import ctypes

@@ -6,17 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flashsim.apps.papers.literature.base import Paper, chosen
+from flashsim.apps.papers.base import Paper, chosen
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.studies.judging.cells import Cell
 from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
 from flashsim.studies.presentation import report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Table, same, write_csv
-from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, JobResult, Results, Settings, make
+from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, Results, Settings, make
 
 #: The verdicts on claims that are inside their limits.
 HOLD = (Verdict.REPRODUCED, Verdict.FITTED, Verdict.CONSISTENT)
@@ -39,16 +38,10 @@ class PaperResult:
     #: Verdicts on the claims, in their order, under each further seed.
     seeds: Sequence[Sequence[Verdict]] = ()
 
-    def flips(self) -> dict[str, int]:
-        """Seeds under which the verdict on a claim is another one, by the claim's id."""
+    def flips(self) -> dict[str, list[str]]:
+        """Other verdicts under further seeds, one per seed that has another, by the claim's id."""
         return {
-            each.claim.id: sum(verdicts[place] is not each.verdict for verdicts in self.seeds) for place, each in enumerate(self.judgements)
-        }
-
-    def flips_to(self) -> dict[str, list[str]]:
-        """Other verdicts under further seeds, by the claim's id."""
-        return {
-            each.claim.id: list(dict.fromkeys(verdicts[place].value for verdicts in self.seeds if verdicts[place] is not each.verdict))
+            each.claim.id: [verdicts[place].value for verdicts in self.seeds if verdicts[place] is not each.verdict]
             for place, each in enumerate(self.judgements)
         }
 
@@ -56,6 +49,50 @@ class PaperResult:
     def sections(self) -> list[Section]:
         """Sections of the report, one exhibit after another."""
         return [section for sections in self.exhibits.values() for section in sections]
+
+    @property
+    def scale(self) -> float:
+        return self.results.settings.scale
+
+    @property
+    def tally(self) -> Tally:
+        return sum((each.tally for each in self.judgements), Tally())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Claims by verdict, of those that occurred; below scale 1 none differs."""
+        kinds = Counter(each.kind_at(self.scale) for each in self.judgements)
+        return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
+
+    @property
+    def sentence(self) -> str:
+        """The verdicts in one sentence that can be quoted."""
+        kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        nulls = sum(each.null["inside"] or 0 for each in self.judgements)
+        size = "at the published size" if self.scale == 1 else f"at scale {self.scale:g}"
+        numbers = f"{self.tally} published numbers inside, null models {nulls}"
+        return f"{self.paper.name} {size}: of {len(self.judgements)} claims {kinds}; {numbers}."
+
+    def share(self, *, holding: bool) -> str:
+        """Claims that hold, and why others do not, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
+        kinds = Counter(each.kind_at(self.scale) for each in self.judgements if (each.verdict in HOLD) == holding)
+        reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
+        return f"{kinds.total()} of {len(self.judgements)} claims{f' ({reasons})' if reasons else ''}"
+
+    def verdict_table(self, *, details: bool) -> Table:
+        """Every claim with its verdict, and its title, or in detail both numbers."""
+        rows = [
+            [each.claim.id, each.verdict_at(self.scale), str(each.tally), *beside_null(each)]
+            + ([each.published, each.measured] if details else [each.claim.title])
+            for each in self.judgements
+        ]
+        return Table(["claim", "verdict", "inside", "null", "skill", *(["published", "measured"] if details else ["what it says"])], rows)
+
+    def runs_of(self, claim: Claim) -> list[Job]:
+        """Runs that a claim is judged by, of those that were made."""
+        jobs = self.paper.exhibit(claim.exhibit).jobs([claim.id], self.results.settings) if claim.exhibit else ()
+        made = {job.id: job for job in self.results.runs}
+        return [made[id] for id in dict.fromkeys(job.id for job in jobs) if id in made]
 
 
 def reproduce(
@@ -130,23 +167,12 @@ def _comparison(judgement: Judgement) -> Section:
     if len(numbers) >= _DRAWN:
         by_row = {row: [cell for cell in numbers if cell.row == row] for row in dict.fromkeys(cell.row for cell in numbers)}
         panels = {
-            row: Beside([f"{cell.place:g}" for cell in row_cells], *_sides(row_cells), row_cells[0].limit)
-            for row, row_cells in by_row.items()
-        }
+            row: Beside([f"{cell.place:g}" for cell in cells], [float(cell.published or 0) for cell in cells],
+                        [cell.values[0] for cell in cells], cells[0].limit)
+            for row, cells in by_row.items()
+        }  # fmt: skip
         pictures[claim.id] = published_beside_ours(panels, "", "", share=False)
     return Section(claim.title, f"{claim.source}: {claim.tolerance}.", [table], pictures)
-
-
-def _sides(cells: Sequence[Cell]) -> tuple[list[float], list[float | None]]:
-    """Published numbers, and ours."""
-    return [float(cell.published or 0) for cell in cells], [cell.values[0] for cell in cells]
-
-
-def verdict_table(result: PaperResult, scale: float, *, details: bool) -> Table:
-    """Every claim with its verdict, and its title, or in detail both numbers."""
-    more = (lambda each: (each.published, each.measured)) if details else (lambda each: (each.claim.title,))
-    rows = [[each.claim.id, each.verdict_at(scale), str(each.tally), *beside_null(each), *more(each)] for each in result.judgements]
-    return Table(["claim", "verdict", "inside", "null", "skill", *(("published", "measured") if details else ("what it says",))], rows)
 
 
 def beside_null(judgement: Judgement) -> list[str]:
@@ -157,44 +183,18 @@ def beside_null(judgement: Judgement) -> list[str]:
     return [f"{judgement.null['inside']}, {passes}" if judgement.tally.published_cells else passes, f"{judgement.skill:+.2f}"]
 
 
-def sentence(result: PaperResult, scale: float) -> str:
-    """The verdicts on a paper in one sentence that can be quoted."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counts(result, scale).items())
-    nulls = sum(each.null["inside"] or 0 for each in result.judgements)
-    size = "at the published size" if scale == 1 else f"at scale {scale:g}"
-    numbers = f"{tally([result])} published numbers inside, null models {nulls}"
-    return f"{result.paper.name} {size}: of {len(result.judgements)} claims {kinds}; {numbers}."
-
-
-def share(result: PaperResult, scale: float, *, holding: bool) -> str:
-    """Claims that hold, and why others do not, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
-    kinds = Counter(each.kind_at(scale) for each in result.judgements if (each.verdict in HOLD) == holding)
-    reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-    return f"{kinds.total()} of {len(result.judgements)} claims{f' ({reasons})' if reasons else ''}"
-
-
-def tally(results: Sequence[PaperResult]) -> Tally:
-    return sum((each.tally for one in results for each in one.judgements), Tally())
-
-
-def counts(result: PaperResult, scale: float) -> dict[str, int]:
-    """Claims by verdict, of those that occurred; below scale 1 none differs."""
-    kinds = Counter(each.kind_at(scale) for each in result.judgements)
-    return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
-
-
 def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any]:
     return {
         "papers": [one.paper.name for one in results],
         "scale": settings.scale,
         "devices": settings.devices if settings.scale != 1 else AS_THEY_ARE,
-        **vars(tally(results)),
-        "sentences": [sentence(one, settings.scale) for one in results],
+        **vars(sum((one.tally for one in results), Tally())),
+        "sentences": [one.sentence for one in results],
         "claims": [
             each.as_dict(settings.scale)
-            | {"seeds": 1 + len(one.seeds), "flips": one.flips()[each.claim.id]}
-            | {"flips_to": one.flips_to()[each.claim.id]}
+            | {"seeds": 1 + len(one.seeds), "flips": len(flips[each.claim.id]), "flips_to": list(dict.fromkeys(flips[each.claim.id]))}
             for one in results
+            for flips in [one.flips()]
             for each in one.judgements
         ],
         "provenance": provenance(vars(settings) | {"papers": [one.paper.name for one in results]}, settings.seed),
@@ -221,57 +221,18 @@ def write_report(folder: Path, results: Sequence[PaperResult], settings: Setting
 
 def _html(results: Sequence[PaperResult], settings: Settings) -> str:
     origin = as_dict(results, settings)["provenance"]
-    parts = [_template_values(one, settings.scale) for one in results]
-    contents = [part for one in parts for part in one["contents"]]
+    contents = []
+    for one in results:
+        name = one.paper.name
+        contents += [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
+        contents += [(f"{name}-claims", "Claim by claim"), (f"{name}-runs", "Runs")]
     title = f"{', '.join(one.paper.name for one in results)} at scale {settings.scale:g}"
-    return report.page(
-        "reproduction.html.j2",
-        title,
-        contents,
-        origin,
-        papers=parts,
-        beside_null=beside_null,
-        settings=settings,
-        version=origin["flashsim"],
-    )
+    values = {"papers": results, "settings": settings, "version": origin["flashsim"], "beside_null": beside_null}
+    values |= {"parameters_of": _parameters, "short": lambda id: id[:_SHOWN_DIGITS]}
+    return report.page("reproduction.html.j2", title, contents, origin, **values)
 
 
-def _run(job: Job, result: JobResult) -> dict[str, Any]:
-    """The template's values of one run."""
-    own = dict(job.parameters)
-    run: dict[str, Any] = {"id": job.id, "short": job.id[:_SHOWN_DIGITS], "label": job.label or job.function, "function": job.function}
-    run |= {"scale": own.pop("scale", "-"), "seed": own.pop("seed", "-"), "seconds": result.seconds, "recalled": result.recalled}
-    parameters = ", ".join(f"{name}={value}" for name, value in own.items())
-    return run | {"parameters": parameters if len(parameters) <= _SHOWN_PARAMETERS else f"{parameters[:_SHOWN_PARAMETERS]}..."}
-
-
-def _template_values(one: PaperResult, scale: float) -> dict[str, Any]:
-    name = one.paper.name
-    runs = [_run(job, result) for job, result in one.results.runs.items()]
-    by_id = {run["id"]: run for run in runs}
-    exhibits = [
-        {
-            "id": f"{name}-exhibit-{exhibit}",
-            "sections": [section.scoped(f"{name}-") for section in sections],
-            "judgements": [each for each in one.judgements if each.claim.exhibit == exhibit],
-        }
-        for exhibit, sections in one.exhibits.items()
-        if sections
-    ]
-    runs_of = {}
-    for claim in (each.claim for each in one.judgements):
-        jobs = one.paper.exhibit(claim.exhibit).jobs([claim.id], one.results.settings) if claim.exhibit else ()
-        runs_of[claim.id] = [by_id[id] for id in dict.fromkeys(job.id for job in jobs) if id in by_id]
-    contents = [(f"{name}-exhibit-{exhibit}", sections[0].title) for exhibit, sections in one.exhibits.items() if sections]
-    return {
-        "paper": one.paper,
-        "sentence": sentence(one, scale),
-        "beside_null": beside_null,
-        "contents": [*contents, (f"{name}-claims", "Claim by claim"), (f"{name}-runs", "Runs")],
-        "figures": [("published numbers inside", str(tally([one]))), *((kind, str(count)) for kind, count in counts(one, scale).items())],
-        "judgements": one.judgements,
-        "exhibits": exhibits,
-        "runs": runs,
-        "by_id": by_id,
-        "runs_of": runs_of,
-    }
+def _parameters(job: Job) -> str:
+    """Parameters of a run but for scale and seed, which have columns of their own."""
+    text = ", ".join(f"{name}={value}" for name, value in job.parameters.items() if name not in ("scale", "seed"))
+    return text if len(text) <= _SHOWN_PARAMETERS else f"{text[:_SHOWN_PARAMETERS]}..."

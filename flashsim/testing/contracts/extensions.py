@@ -1,4 +1,4 @@
-"""The contract of SSDs that extend a memory pool: no newest version is ever lost, and frames and heaps are what they should be."""
+"""The contracts of SSDs that extend a memory pool, and of restart designs: no newest version is lost, nor what was committed."""
 
 from collections import Counter
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 import simpy
 
 from algorithms.extensions.base import DESIGNS, extension_design
+from algorithms.restart.base import RESTARTS
 from flashsim.core.kernel import kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import FIRST_PAGE
@@ -17,8 +18,11 @@ from flashsim.execution.pooled.system import DISK, SSD, ExtensionDesign
 from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import DIRTY_PAGE, DROP, INVALIDATE, KEY_OF, MODIFIED, TO_DISK, of_page
+from flashsim.storage.log.durable import PAGES, Write
+from flashsim.studies.crashing.histories import drawn_history
+from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, without_ssd
 from flashsim.testing.contract import Contract
-from flashsim.testing.drawn_systems import Drawn, drawn_system
+from flashsim.testing.pools import Drawn, drawn_system
 
 REQUESTS = 250
 
@@ -188,3 +192,51 @@ class ExtensionContract(Contract):
         assert seen["fetched"], "no page is read from disk"
         assert seen["served"] or not member.SSD, "no page is read from the SSD"
         assert bool(seen["newer"]) == member.WRITE_BACK, f"WRITE_BACK is {member.WRITE_BACK}, but {seen['newer']} pages were newer"
+
+
+def safe(name: str, histories: int, seed: int = 0, **options: Any) -> CrashReport:
+    """The crashes of some histories, of which none loses or resurrects data."""
+    report = exhaustive(name, histories, seed, limit=5.0, **options)
+    for violation in report.violations:
+        raise AssertionError(f"a crash after event {violation.event} of history {violation.history.seed}: {violation.problems}")
+    return report
+
+
+class RestartContract(Contract):
+    """Properties of a restart design (`algorithms.restart.base`)."""
+
+    FAMILY, STEPWISE = RESTARTS, True
+
+    def test_no_crash_loses_or_resurrects_data(self) -> None:
+        """A history of each extension and kind of checkpoints: thousands of crash points, many of them in recovery or after restarts."""
+        report = safe(self.name, 6)
+        assert report.points > 2000 and report.in_recovery > 500
+
+    def test_no_crash_loses_data_on_a_disk_that_tears_pages(self) -> None:
+        """The first record of a change since a page's last write began has an image of the page."""
+        report = safe(self.name, 3, tears=True)
+        assert report.points > 500 and report.in_recovery > 200
+
+    def test_histories_that_found_faults_find_none(self) -> None:
+        """Faults that the first histories let pass, such as checkpoints that forget pages newer on the SSD after a restart."""
+        for seed, extension in ((7, "dw"), (49, "lc"), (3014, "dw")):
+            safe(self.name, 1, seed, extension=extension, checkpoints="fuzzy")
+
+    def test_recovery_writes_no_page_before_the_records_that_changed_it(self) -> None:
+        """Write-ahead holds of compensations too, with pages that leave memory in the midst of undo."""
+        pages = compensations = 0
+        for seed in range(6):
+            injection = Injection(drawn_history(seed, self.name), CrashReport(self.name, ()))
+            for _, _, durable in injection.points(injection.history.build()):
+                before = durable.end
+                for step in injection.recovery(durable).run():
+                    if isinstance(step, Write):
+                        newest = max((version.lsn for _, version in step.items), default=0) if step.target == PAGES else 0
+                        assert newest < durable.end, f"history {seed}: {step} comes before record {newest}"
+                        durable.apply(step)
+                        pages, compensations = pages + (newest > 0), compensations + (newest >= before)
+        assert pages > 100 and compensations > 10
+
+    def test_the_loss_of_the_ssd_loses_no_data(self) -> None:
+        """Checkpoints keep the log of what the disk lacks, so that every page may be discarded from the SSD (Do 2012, property 4.2)."""
+        assert safe(self.name, 4, inject=without_ssd).points > 500

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from flashsim.apps.labs import grading, seal, submission, worker
+from flashsim.apps.labs import grading, submission, worker
 from flashsim.apps.labs.face import labs
 from flashsim.apps.labs.grading import LABS, Whole, grade, is_like
-from flashsim.apps.labs.submission import Submission, SubmissionError, seals, source_of
+from flashsim.apps.labs.submission import Submission, SubmissionError, seal_program, seals, source_of
 from flashsim.core.rng import generator
 from tests.cases import with_each
 from tests.test_house import ROOT
 from tests.yardstick import seconds
 
-SEALED = pytest.mark.skipif(not seal.program(), reason="no filter of system calls for this system")
+SEALED = pytest.mark.skipif(not seal_program(), reason="no filter of system calls for this system")
 
 
 def children() -> list[str]:
@@ -48,7 +48,7 @@ def children() -> list[str]:
 def test_the_kernel_stops_what_is_not_computing(code: str, ends: int) -> None:
     """No hook is there to name it: 1 is an exception (EPERM), -31 the end by SIGSYS."""
     start = f"import _socket, ctypes, os, sys, threading, time\nsys.path.insert(0, {str(Path(worker.__file__).parent)!r})\n"
-    start += f"import worker\nassert worker.seal({seal.program()})\n"
+    start += f"import worker\nassert worker.seal({seal_program()})\n"
     done = subprocess.run([sys.executable, "-S", "-c", start + code], stderr=subprocess.PIPE, check=False)
     assert done.returncode == ends, done.stderr
     assert ends != 1 or b"PermissionError" in done.stderr
@@ -282,9 +282,9 @@ def test_a_file_that_is_no_notebook_gets_no_marks(tmp_path: Path) -> None:
 
 def test_grade_says_once_that_nothing_was_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "disk-scheduling.py").write_text("")
-    for program, said in ((seal.program(), 0), ([], 1)):
-        monkeypatch.setattr(submission.seal, "program", lambda program=program: program)
+    for program, said in ((seal_program(), 0), ([], 1)):
+        monkeypatch.setattr(submission, "seal_program", lambda program=program: program)
         seals.cache_clear()
         lines = list(labs.lab_grade([str(tmp_path / "disk-scheduling.py")], instances=1).printout())
-        assert sum("Not sealed" in str(line) for line in lines) == (said or not seal.program())
+        assert sum("Not sealed" in str(line) for line in lines) == (said or not seal_program())
     seals.cache_clear()

@@ -7,8 +7,8 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from flashsim.apps.papers.literature.base import PAPERS, Paper, load
-from flashsim.apps.papers.literature.shin2016.runs import DEVICES
+from flashsim.apps.papers.base import PAPERS, Paper, load
+from flashsim.apps.papers.shin2016.runs import DEVICES
 from flashsim.execution.pooled.system import COUNTED
 from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.judging.claims import Claim, Judgement
@@ -97,10 +97,10 @@ _MADE: dict[str, Callable[..., Any]] = {
     "li2009.runs:run_join": _digest,
     "li2009.runs:count_pages": lambda number, **parameters: [number(place) for place in range(6)],
     "shin2016.runs:run_partition": _partition,
-    "shin2016.figure2_runs:bandwidths": _bandwidths,
+    "shin2016.runs:bandwidths": _bandwidths,
     "pools.setup:run_pool": _pool,
     "do2012.simulations:run_on_drives": _pool,
-    "do2012.tpc_h_runs:run_tests": _tests,
+    "do2012.simulations:run_tests": _tests,
     "do2012.scans:smart_run": _scan,
     "do2012.scans:bandwidth": _scan,
     "pools.restart:run_restart": _restart,

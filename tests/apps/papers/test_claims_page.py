@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from flashsim.apps.papers.literature import base as papers
+from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from tests.cases import with_each
 

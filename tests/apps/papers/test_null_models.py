@@ -7,7 +7,7 @@ from math import isnan
 
 import pytest
 
-from flashsim.apps.papers.literature.base import Paper
+from flashsim.apps.papers.base import Paper
 from flashsim.studies.judging.cells import null_cells
 from flashsim.studies.judging.claims import Claim, Judgement, Verdict
 from tests.apps.papers.made_runs import EQUAL, at_random, every_claim, judged

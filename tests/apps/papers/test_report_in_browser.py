@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
-from flashsim.apps.papers.literature import base as papers
+from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from flashsim.studies.presentation.plots import style, svg
 from flashsim.studies.presentation.report import Report

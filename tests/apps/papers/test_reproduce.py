@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner, Result
 
-from flashsim.apps.papers.literature import base as papers
+from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from flashsim.core.errors import UnknownNameError
 from flashsim.studies.runs.jobs import Settings

@@ -20,7 +20,7 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import ACT, CompiledLoop, HostSide, Striped, issue
-from flashsim.testing.drawn_systems import drawn_device
+from flashsim.testing.pools import drawn_device
 from tests.cases import with_each
 from tests.flashsim.execution.clients_specification import SpecifiedSystem
 

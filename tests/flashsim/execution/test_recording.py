@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from algorithms.joins import base as joins
-from flashsim.apps.papers.literature.do2009.runs import JOINS, Setup, laid_out
+from flashsim.apps.papers.do2009.runs import JOINS, Setup, laid_out
 from flashsim.execution.recording import Recording
 from flashsim.studies.runs import joining
 from flashsim.studies.runs.drives import DriveInUse

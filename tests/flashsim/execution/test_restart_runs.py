@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.do2012.restarts import Restart
+from flashsim.apps.papers.do2012.restarts import Restart
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS
 from flashsim.operations.face.restart import RestartOutcome, Restarts

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from flashsim.apps.papers.literature.do2009 import open_questions, other_runs
-from flashsim.apps.papers.literature.do2009.open_questions import Allocations, Case, Hardware, HybridRule
-from flashsim.apps.papers.literature.do2009.other_runs import SHARE
-from flashsim.apps.papers.literature.do2009.runs import JOINS, MEMORY, Setup, laid_out
+from flashsim.apps.papers.do2009 import open_questions, other_runs
+from flashsim.apps.papers.do2009.open_questions import Allocations, Case, Hardware, HybridRule
+from flashsim.apps.papers.do2009.other_runs import SHARE
+from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, laid_out
 from flashsim.device import presets
 from flashsim.studies.runs.jobs import JobResult, Results, Settings
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.do2009.other_runs import PLACES, bytes_needed, places
-from flashsim.apps.papers.literature.do2009.runs import Setup, laid_out
+from flashsim.apps.papers.do2009.other_runs import PLACES, bytes_needed, places
+from flashsim.apps.papers.do2009.runs import Setup, laid_out
 from flashsim.core.request import READ, WRITE, Completions, Requests
 from flashsim.device import presets
 from flashsim.storage.heap_file import heap_file

@@ -15,8 +15,8 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import flashsim as fs
-import flashsim.apps.papers.literature
-from flashsim.apps.papers.literature import base as papers
+import flashsim.apps.papers
+from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
@@ -286,9 +286,9 @@ def test_the_guide_to_reproductions_runs(here: Path, monkeypatch: pytest.MonkeyP
     (folder / "__init__.py").write_text('"""The backup slides."""\n')
     for name, content in re.findall(r"^```(?:toml|python)\n# ([\w.]+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(content, encoding="utf-8")
-    places = [*flashsim.apps.papers.literature.__path__, str(here)]
-    monkeypatch.setattr(flashsim.apps.papers.literature, "__path__", places)
-    monkeypatch.setattr(flashsim.apps.papers.literature.__spec__, "submodule_search_locations", places)
+    places = [*flashsim.apps.papers.__path__, str(here)]
+    monkeypatch.setattr(flashsim.apps.papers, "__path__", places)
+    monkeypatch.setattr(flashsim.apps.papers.__spec__, "submodule_search_locations", places)
     assert papers.PAPERS.names() == ["do2009", "do2012", "li2009", "shin2016", "slides2009"]
     commands = examples("".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
     assert sum("slides2009" in line for line in commands) == 1 and sum("--cluster" in line for line in commands) == 1

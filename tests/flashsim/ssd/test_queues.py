@@ -11,8 +11,9 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, Completions, Integers, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, random_drive, random_workload, served
 from tests.cases import with_each
+from tests.flashsim.ssd.drive_kinds import drive_for
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: Pages of one die each, once `two_dies` has loaded them in turn.

@@ -12,13 +12,11 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.placement.ext3 import BLOCK, COMMIT, JOURNAL, MAPPED
 from flashsim.storage.volume import Volume
-from flashsim.testing.contracts.placement import LAYOUT, PAGE, RELATION, PlacementContract, base_file, places_of
+from flashsim.testing.contracts.storage import LAYOUT, PAGE, RELATION, PlacementContract, base_file, places_of
 from tests.contract.members import each_of
 
-each_member = each_of(PLACEMENTS)
 
-
-@pytest.mark.usefixtures("each_member")
+@each_of(PLACEMENTS)
 class TestPlacements(PlacementContract):
     """Every member."""
 

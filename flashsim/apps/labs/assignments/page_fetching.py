@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.assignments.replacement import Optimum, References, misses
+from flashsim.apps.labs.assignments.replacement import References, misses
 from flashsim.apps.labs.grading import Exercise, Whole, answers, obeys
 from flashsim.apps.labs.submission import Submission, SubmissionError
 from models.page_fetching import least_fetches
@@ -73,12 +73,6 @@ def draw_join(random: np.random.Generator) -> tuple[Pairs, int]:
     return draw_pairs(random, int(random.integers(24, 36)), 0.13), int(random.integers(5, 12))
 
 
-def fetches_in_order(pairs: Pairs, frames: int) -> int:
-    """Fetches where the pairs are joined in their order, and the page leaves that is needed again last."""
-    pages = np.ravel(pairs).tolist()
-    return misses(Optimum(pages), References(pages, frames))
-
-
 def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
     """A submission's plan; refuse a fetch that breaks a rule, and a pair that never meets."""
     pairs, frames = instance
@@ -103,7 +97,8 @@ def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
 
 def gain(submission: Submission, instance: tuple[Pairs, int]) -> float:
     """The share of avoidable fetches that the plan avoids: 0 as in their order with optimal replacement, 1 as the bound."""
-    usual, least = fetches_in_order(*instance), lower_bound(*instance)
+    pairs, frames = instance
+    usual, least = misses("opt", References(np.ravel(pairs).tolist(), frames)), lower_bound(pairs, frames)
     return (usual - len(plan_of(submission, instance))) / (usual - least)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cache
 
 import numpy as np
 
+from algorithms.replacement.base import replacement_policy
 from flashsim.apps.labs.grading import Exercise, Whole, in_no_order, is_like, obeys
 from flashsim.apps.labs.submission import Submission, SubmissionError
+from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN
+from flashsim.storage.pool.reference import WAS_RESIDENT, PlainPool
 
 TITLE = "page replacement: LRU, CLOCK, and a contest against the optimum"
 
@@ -23,78 +25,26 @@ class References:
     frames: int
 
 
-class Reference(Protocol):
-    """A policy that says which page is right to evict."""
-
-    def hit(self, page: int) -> None: ...
-
-    def enter(self, page: int) -> None: ...
-
-    def victim(self) -> Any: ...
+_policy = cache(replacement_policy)
 
 
-class Lru:
-    """The page that was asked for least recently."""
+def outcomes(policy: str, references: References) -> list[int]:
+    """What references do in a pool with a policy of `algorithms.replacement`.
 
-    def __init__(self, frames: int) -> None:
-        self.pages: OrderedDict[int, None] = OrderedDict()
-
-    def hit(self, page: int) -> None:
-        self.pages.move_to_end(page)
-
-    def enter(self, page: int) -> None:
-        self.pages[page] = None
-
-    def victim(self) -> int:
-        return self.pages.popitem(last=False)[0]
+    `WAS_RESIDENT`, `TOOK_FREE`, or the page that leaves, counted from `FIRST_PAGE`. Of all policies "opt" misses least (Belady, IBM Systems
+    Journal 5(2), 1966).
+    """
+    pool, coming, uses = PlainPool(_policy(policy), references.frames), dict[int, int](), list[int]()
+    for time in range(len(references.pages), 0, -1):  # when each page is asked for again
+        page = references.pages[time - 1]
+        uses.append(coming.get(page, NEVER_AGAIN))
+        coming[page] = time
+    return [pool.refer(FIRST_PAGE + page, next_use=use) for page, use in zip(references.pages, reversed(uses), strict=True)]
 
 
-class Clock:
-    """Frames in a circle: a hand passes pages that were hit since it came by, and takes the first that was not."""
-
-    def __init__(self, frames: int) -> None:
-        self.frames: list[int] = []
-        self.marks: dict[int, bool] = {}
-        self.size, self.hand = frames, 0
-
-    def hit(self, page: int) -> None:
-        self.marks[page] = True
-
-    def enter(self, page: int) -> None:
-        if len(self.frames) < self.size:
-            self.frames.append(page)
-        else:
-            self.frames[self.hand] = page
-            self.hand = (self.hand + 1) % self.size
-        self.marks[page] = False
-
-    def victim(self) -> int:
-        while self.marks[self.frames[self.hand]]:
-            self.marks[self.frames[self.hand]] = False
-            self.hand = (self.hand + 1) % self.size
-        return self.frames[self.hand]
-
-
-class Optimum:
-    """The page that is asked for again last (Belady, IBM Systems Journal 5(2), 1966); it knows all references."""
-
-    def __init__(self, pages: list[int]) -> None:
-        self.uses: dict[int, list[int]] = {}
-        for time in range(len(pages) - 1, -1, -1):
-            self.uses.setdefault(pages[time], []).append(time)
-        self.pages: set[int] = set()
-
-    def hit(self, page: int) -> None:
-        self.uses[page].pop()
-
-    def enter(self, page: int) -> None:
-        self.uses[page].pop()
-        self.pages.add(page)
-
-    def victim(self) -> int:
-        leaving = max(self.pages, key=lambda page: (self.uses[page][-1] if self.uses[page] else 1 << 60, page))
-        self.pages.remove(leaving)
-        return leaving
+def misses(policy: str, references: References) -> int:
+    """References to pages that are not in the pool."""
+    return sum(outcome != WAS_RESIDENT for outcome in outcomes(policy, references))
 
 
 def draw_stream(random: np.random.Generator) -> References:
@@ -116,72 +66,48 @@ def draw_contest(random: np.random.Generator) -> References:
             parts += range(page, page + scan)
             page += scan
         references = References(in_no_order(parts, random), frames)
-        least, usual = misses(Optimum(references.pages), references), misses(Lru(frames), references)
+        least, usual = misses("opt", references), misses("lru", references)
         if usual - least >= 0.2 * usual:
             return references
 
 
-def misses(policy: Reference, references: References) -> int:
-    """References to pages that are not in the pool; refuses a victim that is not there."""
-    pool, count = set[int](), 0
-    for page in references.pages:
-        if page in pool:
-            policy.hit(page)
-            continue
-        count += 1
-        if len(pool) == references.frames:
-            leaving = policy.victim()
-            if not isinstance(leaving, Whole) or leaving not in pool:
-                raise SubmissionError(
-                    f"with {references.frames} frames its victim at miss {count} is {str(leaving)[:40]}, which is not in the pool"
-                )
-            pool.remove(leaving)
-        policy.enter(page)
-        pool.add(page)
+def misses_of(submission: Submission, name: str, references: References, like: str = "") -> int:
+    """Misses of a policy of a submission; refuses a victim that is not in the pool, or is another one than that of the policy `like`."""
+    remote, pool, calls, count = submission.new(name, references.frames), set[int](), list[str](), 0
+    right = outcomes(like, references) if like else [0] * len(references.pages)
+    for page, outcome in zip(references.pages, right, strict=True):
+        method, expected = "hit" if page in pool else "enter", outcome - FIRST_PAGE
+        if page not in pool:
+            count += 1
+            if len(pool) == references.frames:
+                leaving = remote.ask("victim")
+                if like and not is_like(leaving, expected):
+                    called = ", ".join(calls[-12:])
+                    words = f"the victim is {str(leaving)[:40]}, but page {expected} had to leave; the last calls were {called}"
+                    raise SubmissionError(f"{name}: {words}")
+                if not isinstance(leaving, Whole) or leaving not in pool:
+                    words = f"its victim at miss {count} is {str(leaving)[:40]}, which is not in the pool"
+                    raise SubmissionError(f"with {references.frames} frames {words}")
+                pool.remove(leaving)
+            pool.add(page)
+        calls.append(f"{method}({page})")
+        remote.tell(method, page)
     return count
 
 
-class Called:
-    """A policy in the process of a submission, as a `Reference`; beside it one that says which victim is right, if there is one."""
-
-    def __init__(self, submission: Submission, name: str, frames: int, right: Reference | None = None) -> None:
-        self.remote, self.right, self.name, self.history = submission.new(name, frames), right, name, list[str]()
-
-    def hit(self, page: int) -> None:
-        self._both("hit", page)
-
-    def enter(self, page: int) -> None:
-        self._both("enter", page)
-
-    def victim(self) -> Any:
-        leaving = self.remote.ask("victim")
-        if self.right and not is_like(leaving, expected := self.right.victim()):
-            told = ", ".join(self.history[-12:])
-            raise SubmissionError(
-                f"{self.name}: the victim is {str(leaving)[:40]}, but page {expected} had to leave; the last calls were {told}"
-            )
-        return leaving
-
-    def _both(self, method: str, page: int) -> None:
-        self.history.append(f"{method}({page})")
-        self.remote.tell(method, page)
-        if self.right:
-            getattr(self.right, method)(page)
-
-
-def chooses_like(name: str, reference: Callable[[int], Reference]) -> Callable[[Submission, References], str]:
-    """Compare every victim with that of a reference."""
-    return obeys(lambda submission, each: misses(Called(submission, name, each.frames, reference(each.frames)), each))
+def chooses_like(name: str, policy: str) -> Callable[[Submission, References], str]:
+    """Compare every victim with that of a policy."""
+    return obeys(lambda submission, references: misses_of(submission, name, references, policy))
 
 
 def gain(submission: Submission, references: References) -> float:
     """The share of LRU's avoidable misses that the policy avoids: 0 as LRU, 1 as the optimum."""
-    least, usual = misses(Optimum(references.pages), references), misses(Lru(references.frames), references)
-    return (usual - misses(Called(submission, "Best", references.frames), references)) / (usual - least)
+    least, usual = misses("opt", references), misses("lru", references)
+    return (usual - misses_of(submission, "Best", references)) / (usual - least)
 
 
 EXERCISES = {
-    "Lru": Exercise(30, draw_stream, chooses_like("Lru", Lru)),
-    "Clock": Exercise(30, draw_stream, chooses_like("Clock", Clock)),
+    "Lru": Exercise(30, draw_stream, chooses_like("Lru", "lru")),
+    "Clock": Exercise(30, draw_stream, chooses_like("Clock", "clock")),
     "Best": Exercise(40, draw_contest, lambda submission, references: "", gain, {0.05: 0.25, 0.2: 0.5, 0.35: 1.0}),
 }

@@ -34,14 +34,11 @@ def _grading_seed(value: Any, parameter: str) -> int:
     try:
         number = fields.seed(int(value, 0) if isinstance(value, str) else value, parameter)
     except ValueError as problem:
-        raise InvalidParameterError(
-            parameter, shortened(repr(value)), "a seed as `lab grade` prints it is needed, such as 0x..."
-        ) from problem
+        wanted = "a seed as `lab grade` prints it is needed, such as 0x..."
+        raise InvalidParameterError(parameter, shortened(repr(value)), wanted) from problem
     if number.bit_length() < _LEAST_BITS:
-        wanted = (
-            f"a submission can find a seed of less than {_LEAST_BITS} bits by trial; leave {parameter} out, and one is drawn and printed"
-        )
-        raise InvalidParameterError(parameter, number, wanted)
+        why = f"a submission can find a seed of less than {_LEAST_BITS} bits by trial"
+        raise InvalidParameterError(parameter, number, f"{why}; leave {parameter} out, and one is drawn and printed")
     return number
 
 
@@ -128,13 +125,9 @@ def labs() -> pd.DataFrame:
     >>> fs.labs().lab.tolist()
     ['disk-scheduling', 'join-buffers', 'page-fetching', 'recovery', 'replacement', 'smart-ssd', 'translation-layer', 'write-amplification']
     """
-    rows = [(name, sum(each.points for each in lab.EXERCISES.values()), ", ".join(lab.EXERCISES), lab.TITLE) for name, lab in _every()]
+    every = [(name, grading.LABS.load(name)) for name in grading.LABS.names()]
+    rows = [(name, sum(each.points for each in lab.EXERCISES.values()), ", ".join(lab.EXERCISES), lab.TITLE) for name, lab in every]
     return frame(rows, ["lab", "points", "exercises", "title"])
-
-
-def _every() -> Iterator[tuple[str, grading.Lab]]:
-    for name in grading.LABS.names():
-        yield name, grading.LABS.load(name)
 
 
 @operation

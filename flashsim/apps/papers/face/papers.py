@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from flashsim.apps.papers.literature.base import chosen
+from flashsim.apps.papers.base import chosen
 from flashsim.operations.operation import named
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.apps.papers import reproduction
-from flashsim.apps.papers.literature.base import PAPERS, load
+from flashsim.apps.papers.base import PAPERS, load
 from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
@@ -41,7 +41,6 @@ _HEAD = 15
 
 
 def _claims() -> list[str]:
-    """All claims of all papers, as PAPER/CLAIM."""
     return [claim.name for name in PAPERS.names() for claim in load(name).claims]
 
 
@@ -72,7 +71,7 @@ class ReproductionOutcome(Outcome):
     """A paper's claims, judged: `result` has judgements, exhibits and runs."""
 
     def __init__(self, results: Sequence[PaperResult], settings: Settings, seconds: float, place: str | None, details: bool) -> None:
-        counts = [", ".join(f"{kind} {count}" for kind, count in reproduction.counts(one, settings.scale).items()) for one in results]
+        counts = [", ".join(f"{kind} {count}" for kind, count in one.counts.items()) for one in results]
         titles = [f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}" for one in results]
         title = "; ".join(map(": ".join, zip(titles, counts, strict=True)))
         super().__init__(list(results), title, reproduction.as_dict(results, settings)["provenance"])
@@ -197,7 +196,6 @@ def reproduce(
 
 
 def _papers() -> Listing:
-    """The papers that can be reproduced, how long they take, and how to ask for one."""
     papers = [load(name) for name in PAPERS.names()]
     rows = [{name: getattr(each, name) for name in ("name", "title", "reference", "takes")} for each in papers]
     table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
@@ -208,26 +206,24 @@ def _papers() -> Listing:
 
 def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
     """Six lines, of experiments without verdicts three, the verdicts, and if asked for everything that a terminal can show."""
-    scale = settings.scale
     runs, judged = one.results.runs.values(), len(one.judgements)
     recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
     for head, text in (
         ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {judged or 'no'} claims"),
-        ("What holds", judged and f"{reproduction.share(one, scale, holding=True)}; {reproduction.tally([one])} published numbers"),
-        ("What does not", judged and reproduction.share(one, scale, holding=False)),
-        ("In a sentence", judged and reproduction.sentence(one, scale)),
+        ("What holds", judged and f"{one.share(holding=True)}; {one.tally} published numbers"),
+        ("What does not", judged and one.share(holding=False)),
+        ("In a sentence", judged and one.sentence),
         ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before{further}"),
         ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
     ):
         if text:
             yield f"{head:<{_HEAD}}{text}"
     if one.seeds:
-        others = one.flips_to()
-        flips = [f"{claim} under {count}, {' or '.join(others[claim])}" for claim, count in one.flips().items() if count]
+        flips = [f"{claim} under {len(others)}, {' or '.join(dict.fromkeys(others))}" for claim, others in one.flips().items() if others]
         text = f"{len(flips)} of {len(one.judgements)} verdicts flip under {len(one.seeds)} more seeds"
         yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, '; '.join(flips)]))}"
     if one.judgements:
-        yield from ("", reproduction.verdict_table(one, scale, details=details))
+        yield from ("", one.verdict_table(details=details))
     if details or not one.judgements:
         yield from _details(one, settings)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.do2009 import cpu_fit
-from flashsim.apps.papers.literature.do2009.cpu_fit import bound, implied
-from flashsim.apps.papers.literature.do2009.cpu_work import RUNS, Run, committed
+from flashsim.apps.papers.do2009 import cpu_fit
+from flashsim.apps.papers.do2009.cpu_fit import RUNS, Run, committed_work
+from flashsim.apps.papers.do2009.slides import bound, implied
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Work
@@ -30,7 +30,7 @@ def test_the_bound_is_met_and_other_prices_are_farther(without: str) -> None:
     best = bound(seconds)
     assert max(abs(best.seconds[run] / seconds[run] - 1) for run in seconds) == pytest.approx(best.error)
     assert min(best.prices.values()) >= 0
-    work = np.array([[committed()[0][run].get(kind, 0) for kind in Work] for run in seconds]) / SECONDS
+    work = np.array([[committed_work()[0][run].get(kind, 0) for kind in Work] for run in seconds]) / SECONDS
     random, published = generator(1, "prices"), np.array(list(seconds.values()))
     nearest = np.array([best.prices[kind] for kind in Work])
     for _ in range(1000):
@@ -40,7 +40,7 @@ def test_the_bound_is_met_and_other_prices_are_farther(without: str) -> None:
 
 def test_times_that_follow_from_prices_are_met() -> None:
     prices = dict(zip(Work, range(100, 900, 100), strict=True))
-    seconds = {run: sum(prices[kind] * committed()[0][run].get(kind, 0) for kind in Work) / SECONDS for run in RUNS}
+    seconds = {run: sum(prices[kind] * committed_work()[0][run].get(kind, 0) for kind in Work) / SECONDS for run in RUNS}
     assert bound(seconds).error == pytest.approx(0, abs=1e-9)
     assert bound({run: value / 10 for run, value in seconds.items()}, scale=0.1).error == pytest.approx(0, abs=1e-9)
 

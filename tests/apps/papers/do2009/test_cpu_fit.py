@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature import base as papers
-from flashsim.apps.papers.literature.do2009 import cpu_fit, cpu_work
-from flashsim.apps.papers.literature.do2009.cpu_fit import ROWS
-from flashsim.apps.papers.literature.do2009.runs import DEVICES, JOINS
+from flashsim.apps.papers import base as papers
+from flashsim.apps.papers.do2009 import cpu_fit
+from flashsim.apps.papers.do2009.cpu_fit import ROWS
+from flashsim.apps.papers.do2009.runs import DEVICES, JOINS
 from flashsim.core.units import SECONDS
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
@@ -33,7 +33,7 @@ def test_the_preset_holds_what_the_fit_finds(found: cpu.CpuModel) -> None:
 def test_the_fit_sees_the_calibration_cells_alone() -> None:
     claims = {claim.id: claim for claim in papers.load("do2009").claims}
     solved_from = {parameter.name: parameter.solved_from for parameter in claims["table3-join"].rests_on}["prices of CPU work"]
-    assert solved_from["table3-join"] == [f"{memory} MB" for memory in cpu_work.CALIBRATION_MEMORY]
+    assert solved_from["table3-join"] == [f"{memory} MB" for memory in cpu_fit.CALIBRATION_MEMORY]
     assert solved_from["table5"] == [f"{kilobytes} KB" for kilobytes in cpu_fit.CALIBRATION_ROWS]
     wanted = []
     for join in JOINS:
@@ -75,7 +75,7 @@ def test_rows_of_table_5_that_the_fit_did_not_see_follow(found: cpu.CpuModel, de
 def test_the_committed_counts_are_those_of_a_small_run_at_scale(join: str) -> None:
     """Counts are proportional to the scale, but for the depth of a tournament tree, and for blocks that are not full."""
     scale = 0.03  # from 0.02 on, nested loops reads R in as many chunks as at scale 1
-    small, large = cpu_work.count(join, 500, scale), cpu_work.committed()[0][join, 500]
+    small, large = cpu_fit.count_work(join, 500, scale), cpu_fit.committed_work()[0][join, 500]
     assert small["bytes"] / scale == pytest.approx(large["bytes"], rel=0.1)
     for kind in set(Work) - {Work.COMPARE, Work.PAGE}:
         assert small.get(kind, 0) / scale == pytest.approx(large.get(kind, 0), rel=0.1)
@@ -86,4 +86,4 @@ def test_the_committed_counts_are_those_of_a_small_run_at_scale(join: str) -> No
 @pytest.mark.deep
 @pytest.mark.timeout(1200)  # two minutes on an idle machine
 def test_the_committed_counts_are_what_the_algorithms_count() -> None:
-    assert cpu_work.text() == cpu_work.FILE.read_text(encoding="utf-8")
+    assert cpu_fit.work_text() == cpu_fit.FILE.read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flashsim.apps.papers.literature.base import load
-from flashsim.apps.papers.literature.do2009.buffer_pools import EXHIBITS
+from flashsim.apps.papers.base import load
+from flashsim.apps.papers.do2009.buffer_pools import EXHIBITS
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings, make
 

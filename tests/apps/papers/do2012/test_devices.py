@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.do2012.devices import steady
-from flashsim.apps.papers.literature.do2012.runs import LAST, PUBLISHED, tpc_c
-from flashsim.apps.papers.literature.do2012.simulations import PARTS, measure_rates, run_on_drives
+from flashsim.apps.papers.do2012.devices import steady
+from flashsim.apps.papers.do2012.runs import LAST, PUBLISHED, tpc_c
+from flashsim.apps.papers.do2012.simulations import PARTS, measure_rates, run_on_drives
 from flashsim.core.kernel import compiled
 from flashsim.pools.setup import PoolResult
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from flashsim.apps.papers.literature.base import load
-from flashsim.apps.papers.literature.do2012.benchmarks import hours_to_peak
-from flashsim.apps.papers.literature.do2012.runs import FITTED, LAST, PUBLISHED, WRITING, dual_write, tpc_c
-from flashsim.apps.papers.literature.do2012.tpc_h import tpc_h
-from flashsim.apps.papers.literature.do2012.tpc_h_runs import run_tests
+from flashsim.apps.papers.base import load
+from flashsim.apps.papers.do2012.benchmarks import hours_to_peak
+from flashsim.apps.papers.do2012.runs import FITTED, LAST, PUBLISHED, WRITING, dual_write, tpc_c
+from flashsim.apps.papers.do2012.simulations import run_tests
+from flashsim.apps.papers.do2012.tpc_h import tpc_h
 from flashsim.apps.papers.reproduction import HOLD, reproduce
 from flashsim.core.kernel import compiled
 from flashsim.core.units import HOURS, MINUTES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flashsim.apps.papers.literature.base import Settings, load
-from flashsim.apps.papers.literature.do2012.scans import DISK, DISK_POWER, PAGE, ROWS, ROWS_A_PAGE, SMART, SSD, bandwidth, inside, on_host
+from flashsim.apps.papers.base import Settings, load
+from flashsim.apps.papers.do2012.scans import DISK, DISK_POWER, PAGE, ROWS, ROWS_A_PAGE, SMART, SSD, bandwidth, inside, on_host
 from flashsim.device import presets
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import make

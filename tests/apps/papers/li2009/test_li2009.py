@@ -7,8 +7,8 @@ from math import ceil, log
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.base import load
-from flashsim.apps.papers.literature.li2009.runs import BASIC, MEMORY, PAGES, Setup, inputs, run_join
+from flashsim.apps.papers.base import load
+from flashsim.apps.papers.li2009.runs import BASIC, MEMORY, PAGES, Setup, inputs, run_join
 from flashsim.apps.papers.reproduction import HOLD, reproduce
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import Settings

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from flashsim.apps.papers.literature.base import Exhibit, Paper
+from flashsim.apps.papers.base import Exhibit, Paper
 from flashsim.apps.papers.reproduction import PaperResult, write_report
 from flashsim.core.members import Family
 from flashsim.studies.judging.cells import less, number, statement

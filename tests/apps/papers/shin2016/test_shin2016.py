@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.literature.base import load
-from flashsim.apps.papers.literature.shin2016 import cpu_fit, figures
-from flashsim.apps.papers.literature.shin2016.runs import (
+from flashsim.apps.papers.base import load
+from flashsim.apps.papers.reproduction import HOLD, reproduce
+from flashsim.apps.papers.shin2016 import figures, table1
+from flashsim.apps.papers.shin2016.runs import (
     CPU,
     DEVICES,
     METHODS,
@@ -25,8 +26,7 @@ from flashsim.apps.papers.literature.shin2016.runs import (
     orders,
     run_partition,
 )
-from flashsim.apps.papers.literature.shin2016.table1 import CALIBRATION, MEMORY
-from flashsim.apps.papers.reproduction import HOLD, reproduce
+from flashsim.apps.papers.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only
@@ -83,15 +83,15 @@ def test_seconds_add_up() -> None:
 
 
 def test_the_cpu_preset_is_what_the_fit_prints() -> None:
-    model, _ = cpu_fit.fitted()
+    model, _ = table1.fitted_cpu()
     assert dict(model.prices()) == dict(cpus.load(CPU).prices())
 
 
 def test_prices_give_the_rows_that_they_were_fitted_to() -> None:
     model = cpus.load(CPU)
-    for (method, memory), (commands, calls) in cpu_fit.COUNTED.items():
+    for (method, memory), (commands, calls) in table1.COUNTED.items():
         seconds = (3 * TUPLES * model.user["hash"] + commands * model.per_request["ssd"] + calls * model.per_call["ssd"]) / 1e9
-        assert memory in CALIBRATION and seconds == pytest.approx(cpu_fit.host_seconds(method, memory), rel=0.05)
+        assert memory in CALIBRATION and seconds == pytest.approx(table1.host_seconds(method, memory), rel=0.05)
 
 
 def made(paper_claim: str, result: Callable[[dict[str, Any]], Any]) -> Judgement:

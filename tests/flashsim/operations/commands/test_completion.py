@@ -16,7 +16,7 @@ from algorithms.joins.base import JOINS
 from algorithms.page_access.planners.base import PLANNERS
 from algorithms.partitioning.base import PARTITIONING
 from algorithms.replacement.base import REPLACEMENT
-from flashsim.apps.papers.literature import base as papers
+from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from flashsim.core import members
 from flashsim.device import presets

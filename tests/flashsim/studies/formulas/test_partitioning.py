@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flashsim.apps.papers.literature.shin2016.every_drive import MEMORY, best, problem, runs, setup_of
-from flashsim.apps.papers.literature.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, algorithm_of, orders, run_partition
+from flashsim.apps.papers.shin2016.every_drive import MEMORY, best, problem, runs, setup_of
+from flashsim.apps.papers.shin2016.runs import CPU, N_HASH, PAGES, TRADITIONAL, TUPLES, algorithm_of, orders, run_partition
 from flashsim.core.errors import FlashsimError
 from flashsim.core.request import WRITE, Completions, Integers, Requests
 from flashsim.device import presets

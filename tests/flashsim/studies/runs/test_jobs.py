@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flashsim.apps.papers.literature import base as papers
-from flashsim.apps.papers.literature.do2009.runs import Setup
+from flashsim.apps.papers import base as papers
+from flashsim.apps.papers.do2009.runs import Setup
 from flashsim.core.errors import FlashsimError
 from flashsim.core.source_files import SourceTree, source_tree
 from flashsim.studies.runs import jobs, kept, parallel
@@ -94,17 +94,17 @@ def test_a_damaged_kept_result_is_made_again(damaged: str, own_cache: Path, tmp_
 
 def test_kept_results_are_named_after_all_that_they_depend_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLASHSIM_CACHE", str(tmp_path))
-    one, other = (kept.identity({"scale": scale}, "flashsim.apps.papers.literature.do2009.runs") for scale in (0.1, 0.2))
+    one, other = (kept.identity({"scale": scale}, "flashsim.apps.papers.do2009.runs") for scale in (0.1, 0.2))
     kept.keep({"x": 1}, one)
     assert kept.recall(one) == {"x": 1} and kept.recall(other) is None
-    assert kept.identity({"scale": 0.1}, "flashsim.apps.papers.literature.do2009.other_runs") != one
+    assert kept.identity({"scale": 0.1}, "flashsim.apps.papers.do2009.other_runs") != one
     next(tmp_path.rglob("*.json")).write_text("{half")
     assert kept.recall(one) is None
 
 
 @pytest.mark.parametrize("run", ["runs:run_join", "other_runs:with_divisions"])
 def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = f"flashsim.apps.papers.literature.do2009.{run.partition(':')[0]}"
+    module = f"flashsim.apps.papers.do2009.{run.partition(':')[0]}"
     before, genuine = kept.sources_digest.__wrapped__(module), source_tree()
 
     def changed(edited: str) -> bool:
@@ -120,7 +120,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
         "flashsim.apps.serving.nbd",
     )
     none = [name for name in genuine.sources if name.startswith(rooms)]
-    none += ["models.haas", "models.join_costs.bnl", "models.optimum", "models.ssd_joins", "flashsim.apps.papers.literature.base"]
+    none += ["models.haas", "models.join_costs.bnl", "models.optimum", "models.ssd_joins", "flashsim.apps.papers.base"]
     assert len(none) > 30 and [name for name in none if changed(name)] == []
     again = [
         "flashsim.studies.runs.joining",
@@ -148,11 +148,11 @@ def test_every_simulation_of_a_paper_rests_on_no_formula() -> None:
 
 
 def test_runs_compile_the_engines_that_they_need_and_no_others() -> None:
-    compiled = {part.module for part in jobs._parts({"flashsim.apps.papers.literature.do2009.runs"}, ["bast"])}
+    compiled = {part.module for part in jobs._parts({"flashsim.apps.papers.do2009.runs"}, ["bast"])}
     assert {"flashsim.hdd.engine.drive", "flashsim.ssd.engine.drive", "flashsim.ssd.ftl.bast"} <= compiled
     assert not any(name.startswith(("flashsim.device", "flashsim.execution")) for name in compiled)
     assert jobs._parts({"flashsim.hdd.state.seek"}, []) == []
-    flash = {part.module for part in jobs._parts({"flashsim.apps.papers.literature.li2009.runs"}, ["page"], ["ssd"])}
+    flash = {part.module for part in jobs._parts({"flashsim.apps.papers.li2009.runs"}, ["page"], ["ssd"])}
     assert "flashsim.ssd.engine.drive" in flash and not any(name.startswith("flashsim.hdd") for name in flash)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.joins.base import JoinParameters, plan
-from flashsim.apps.papers.literature.do2009.measured import _formula
-from flashsim.apps.papers.literature.do2009.runs import JOINS, MEMORY, Setup, buffers, join_setting, laid_out, large_pages, run_join
+from flashsim.apps.papers.do2009.buffer_pools import _formula
+from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, buffers, join_setting, laid_out, large_pages, run_join
 from flashsim.core.request import Completions, Requests
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only

@@ -1,1 +1,0 @@
-"""Reproduced papers: a folder each, and the contract that they share."""
