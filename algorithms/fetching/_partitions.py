@@ -13,8 +13,7 @@ from collections.abc import Generator
 import numpy as np
 
 from algorithms.fetching._put_aside import cells, fetched_rows
-from algorithms.files import Output, drop, pairs, read_block, spans, temporary_files
-from algorithms.joins.base import folders
+from algorithms.files import Output, drop, folders, pairs, read_block, spans, temporary_files
 from algorithms.late_fetch.join_index import Entries
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.ascending import reading_cost

@@ -19,7 +19,8 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     if parameters.memory == LEAST_FRAMES:
         yield from fetch_in_order(index, cache)
         return
-    graph = JoinGraph(cache, parameters, 1, parameters.k)
+    k = parameters.options.k
+    graph = JoinGraph(cache, parameters, 1, 1.0 if k is None else k)
     while (entries := (yield from index.next())) is not None:
         yield from graph.insert(entries)
     yield from graph.drain()
