@@ -67,10 +67,8 @@ def pipeline(
     ------
     InvalidParameterError
         Pages that do not keep columns apart, or too little memory.
-    UnknownNameError
-        A column is wanted that is not stored.
-    CapacityError
-        A page does not hold what goes along with a row.
+    UnknownNameError, CapacityError
+        A column is wanted that is not stored, or a page does not hold what goes along with a row.
     """
     sides = _sides({"R": r, "S": s, "T": onward.t}, columns or {}, parameters.memory)
     scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}

@@ -19,7 +19,7 @@ _INDEX_SHARE = 8
 _COLUMNS = "Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join, which read no others."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LateOptions(JoinOptions):
     """Options of joins that fetch columns late."""
 

@@ -30,7 +30,7 @@ _FIRST = "What digest joins the digests with; sort-merge by default."
 _STORED = "Digests are on the device before digest begins."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DigestOptions(FetchOptions, JoinOptions):
     """Options of DigestJoin."""
 

@@ -19,7 +19,7 @@ from models.allocation.buffers import Allocation
 __all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FlashJoinOptions(LateOptions):
     """Options of FlashJoin."""
 

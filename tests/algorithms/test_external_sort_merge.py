@@ -64,7 +64,7 @@ def test_the_worked_example_s_six_numbers(tables: tuple[HeapFile, HeapFile]) -> 
 def test_digests_that_are_there_are_not_projected(tables: tuple[HeapFile, HeapFile]) -> None:
     files = with_digests(tables)
     assert [file.pages for file in files[2:]] == [600, 450]
-    parameters = JoinParameters(20, options=DigestOptions("external-sort-merge", True, fetch="naive"))
+    parameters = JoinParameters(20, options=DigestOptions(first="external-sort-merge", digests_stored=True, fetch="naive"))
     first, second, *_ = trace_only(plan("digest", *tables, parameters), files).phases
     assert first.pages + second.pages == 7_350
 
@@ -128,7 +128,7 @@ def test_digests_that_fit_together_are_joined_before_rows_are_fetched(memory: in
     tables = [relation_file(name, np.arange(400), record=90) for name in ("r", "s")]
     digests = with_digests(tables)[2:]
     assert sum(file.pages for file in digests) == 32
-    parameters = JoinParameters(memory, options=DigestOptions("external-sort-merge", True, fetch="naive"))
+    parameters = JoinParameters(memory, options=DigestOptions(first="external-sort-merge", digests_stored=True, fetch="naive"))
     sort, merge, *others = trace_only(plan("digest", *tables, parameters), with_digests(tables)).phases
     assert (sort.pages, merge.pages, [phase.name for phase in others]) == (
         (32, 0, ["index", "fetch"]) if memory == 33 else (64, 32, ["fetch"])

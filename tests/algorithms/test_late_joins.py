@@ -100,7 +100,7 @@ def test_flash_scan_reads_fewer_pages_where_rows_that_qualify_lie_together(files
     keys = {}
     for first in (True, False):
         where = Selection(("o_orderdate",), chosen, first)
-        outcome = run(flash_join.join(r, s, JoinParameters(40, options=FlashJoinOptions(())), s_where=where), 40)
+        outcome = run(flash_join.join(r, s, JoinParameters(40, options=FlashJoinOptions(columns=())), s_where=where), 40)
         expected = oracle(r.relation.codes, s.relation.codes[chosen])
         np.testing.assert_array_equal(outcome.sorted_pairs(), expected)
         keys[first] = outcome.bytes_by_file["read", s.name]
@@ -124,7 +124,7 @@ def test_keys_with_row_ids_may_take_more_than_rows(name: str) -> None:
 def test_any_join_of_keys_is_a_kernel(files: tuple[HeapFile, HeapFile]) -> None:
     expected = oracle(files[0].relation.codes, files[1].relation.codes)
     for kernel in JOINS.names():
-        parameters = JoinParameters(24, options=FlashJoinOptions(("S.o_orderdate",), kernel))
+        parameters = JoinParameters(24, options=FlashJoinOptions(columns=("S.o_orderdate",), kernel=kernel))
         if JOINS.load(kernel).FETCHES:
             with pytest.raises(InvalidParameterError, match=f"kernel: {kernel}, but it fetches rows"):
                 plan("flash-join", *files, parameters)

@@ -81,6 +81,6 @@ def test_made_relations(first: str, fetch: str, left: Any, right: Any, memory: i
         right, files = left, (files[0], files[0])
     if stored:
         with_digests(files)
-    parameters = JoinParameters(memory, page_io, options=DigestOptions(first, stored, fetch=fetch))
+    parameters = JoinParameters(memory, page_io, options=DigestOptions(first=first, digests_stored=stored, fetch=fetch))
     outcome = run(plan("digest", *files, parameters), memory)
     np.testing.assert_array_equal(outcome.sorted_pairs(), duckdb_pairs(left, right))

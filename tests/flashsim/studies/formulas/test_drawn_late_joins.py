@@ -142,7 +142,7 @@ def draw(number: int) -> Drawn:
     kernel, columns = str(random.choice(KERNELS)), COLUMNS[random.integers(len(COLUMNS))]
     if join == "digest":
         stored = bool(random.random() < 0.3)
-        parameters = replace(parameters, options=DigestOptions(kernel, stored, fetch=str(random.choice(STRATEGIES))))
+        parameters = replace(parameters, options=DigestOptions(first=kernel, digests_stored=stored, fetch=str(random.choice(STRATEGIES))))
     else:
         parameters = replace(parameters, options=options_of(join, columns=columns, kernel=kernel))
     files = lay_out(r, page_size, page_format), lay_out(s, page_size, page_format)
@@ -219,7 +219,7 @@ def of_few_keys(rows: tuple[int, int], keys: int, page_size: int, memory: int) -
         for name, count in zip("rs", rows, strict=True)
     )
     r, s = (lay_out(relation, page_size, "sqlite") for relation in open_pair(*tables, "key"))
-    options = DigestOptions("sort-merge", fetch="pooled")
+    options = DigestOptions(first="sort-merge", fetch="pooled")
     parameters = JoinParameters(memory, options=options, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
     drawn = Drawn("digest", (r, s), parameters, disk)
     drawn.run()

@@ -53,7 +53,9 @@ def ran_and_told(join: str, files: tuple[HeapFile, HeapFile], parameters: JoinPa
 @pytest.mark.parametrize("stored", [False, True])
 def test_digest_join_has_the_phases_and_pages_that_the_formula_says(first: str, stored: bool) -> None:
     """Whatever the first join is: projection, its own formula on digests, and the join index to the page; fetches at least as many."""
-    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, options=DigestOptions(first, stored, fetch="planned")))
+    run, told = ran_and_told(
+        "digest", relations(0.2), JoinParameters(24, options=DigestOptions(first=first, digests_stored=stored, fetch="planned"))
+    )
     counted = {phase.name: phase.total for phase in told.phases}
     assert {phase.name for phase in run.phases} == set(counted)
     assert ("project" in counted) != stored and ("index" in counted) == (first != "external-sort-merge")
@@ -68,7 +70,7 @@ def test_digest_join_has_the_phases_and_pages_that_the_formula_says(first: str, 
 @pytest.mark.parametrize(("selectivity", "memory"), [(0.02, 30), (0.2, 20), (0.2, 120), (0.9, 150)])
 def test_naive_fetches_of_independent_orders(first: str, selectivity: float, memory: int) -> None:
     """Sort-merge gives entries by keys, which lie anywhere, and others by scans; 5 % are the noise of some hundred fetches."""
-    run, told = ran_and_told("digest", relations(selectivity), JoinParameters(memory, options=DigestOptions(first, fetch="naive")))
+    run, told = ran_and_told("digest", relations(selectivity), JoinParameters(memory, options=DigestOptions(first=first, fetch="naive")))
     counted = {phase.name: phase.total.pages for phase in told.phases}
     assert {phase.name: phase.pages for phase in run.phases}["fetch"] == pytest.approx(counted["fetch"], rel=0.05)
 
@@ -220,9 +222,9 @@ def test_a_cache_that_holds_all_pages_fetches_each_once() -> None:
 def test_a_first_join_of_ones_own_brings_its_formula_or_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from algorithms.joins.bnl import FORMULA, allocate, join\n")
     (tmp_path / "plain.py").write_text("from algorithms.joins.bnl import allocate, join\n")
-    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, options=DigestOptions(str(tmp_path / "mine.py"))))
+    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, options=DigestOptions(first=str(tmp_path / "mine.py"))))
     assert {phase.name for phase in run.phases} == {phase.name for phase in told.phases} >= {"digest mine: join"}
-    parameters = JoinParameters(24, options=DigestOptions(str(tmp_path / "plain.py")))
+    parameters = JoinParameters(24, options=DigestOptions(first=str(tmp_path / "plain.py")))
     allocation = JOINS.load("digest").allocate(9, 9, parameters)
     assert formula("digest", sizes_of(relations(0.2), 24, "digest", parameters), DISK, allocation) is None
 
