@@ -9,14 +9,17 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for F
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from algorithms.late_fetch.join_index import JoinIndex
-from algorithms.late_fetch.page_cache import PageCache
+import numpy as np
+
+from algorithms.late_fetch.join_index import Entries, JoinIndex
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.plan import LEAST_FRAMES, check_frames
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
 from flashsim.core.options import Option
 from flashsim.execution.requests import Algorithm
+from flashsim.storage.pool.buffer_pool import BufferPool
 
 #: Bytes that an entry takes in a join graph: two row ids, and its part of two adjacency lists.  Fitted: the paper does not say; with 48 to
 #: 56, 512 pages are full at a selectivity of 0.18 to 0.21, where its figure 9 has them full.
@@ -123,3 +126,21 @@ def check_options(options: FetchOptions) -> None:
             raise InvalidParameterError(name, value, f"{options.fetch} fetching does not take it")
     if "policy" in takes and replacement_policy(options.policy or POLICY).future:
         raise InvalidParameterError("policy", options.policy, "it must know the future; of what is to be fetched, planned does")
+
+
+def fetch_in_order(index: JoinIndex, cache: PageCache, policy: str = POLICY) -> Algorithm:
+    """Fetch the pages of each entry as it comes, first R's and then S's; which is replaced for them is the policy's choice."""
+    pool = pool_of(cache, cache.frames, policy)
+    while (entries := (yield from index.next())) is not None:
+        yield from cache.follow(schedule_in_order(entries, cache, pool))
+
+
+def pool_of(cache: PageCache, frames: int, policy: str = POLICY) -> BufferPool:
+    """A buffer pool that decides which of both relations' pages are in so many frames."""
+    return BufferPool(replacement_policy(policy), min(frames, max(1, cache.pages)), (cache.r, cache.s))
+
+
+def schedule_in_order(entries: Entries, cache: PageCache, pool: BufferPool) -> Schedule:
+    """The schedule of some entries: each row is taken from its page when that is referenced."""
+    misses = pool.refer(np.column_stack(cache.pages_of(entries.r_rows, entries.s_rows)).reshape(-1))
+    return Schedule(misses.pages, misses.victims, entries.r_rows, entries.s_rows, misses.after.reshape(-1, 2))

@@ -5,9 +5,8 @@ Source: Li et al., "DigestJoin" (MDM 2009), algorithm 2.
 
 import numpy as np
 
-from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._put_aside import LEAST_MEMORY, fetched_rows, instructions
-from algorithms.fetching.base import FetchParameters
+from algorithms.fetching.base import FetchParameters, fetch_in_order
 from algorithms.files import Output, drop, folders
 from algorithms.late_fetch.join_index import IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import add
 from typing import Any, Protocol
 
 from flashsim.core.errors import FlashsimError
@@ -35,14 +36,7 @@ class Traffic:
     further: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(
-            self.seeks + other.seeks,
-            self.requests + other.requests,
-            self.pages + other.pages,
-            self.spared + other.spared,
-            self.together + other.together,
-            self.further + other.further,
-        )
+        return Traffic(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
