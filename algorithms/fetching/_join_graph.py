@@ -63,18 +63,9 @@ class _Plan(NamedTuple):
 
 
 class JoinGraph:
-    """A join graph beside the page cache, with which it shares memory.
+    """A join graph beside the page cache, which is empty and gets the memory that the graph leaves.
 
-    Parameters
-    ----------
-    cache
-        Empty; it gets what the graph leaves.
-    parameters
-        What the strategy is told; memory is for both.
-    pages
-        That the graph takes at first.
-    k
-        The graph grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
+    The graph takes `pages` at first.  It grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
     """
 
     def __init__(self, cache: PageCache, parameters: FetchParameters, pages: int, k: float) -> None:

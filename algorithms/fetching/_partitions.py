@@ -60,14 +60,7 @@ class Sides:
 class PutAside:
     """Tuples of the outer relation that are put aside, in memory and in temporary files.
 
-    Parameters
-    ----------
-    sides
-        Which relation.
-    inner
-        Rows of the inner relation, one an entry of the join index, which stays in memory.
-    free
-        Pages of memory beside it.
+    The join index stays in memory, with `inner` rows of the inner relation, one an entry; `free` is pages beside it.
     """
 
     def __init__(self, sides: Sides, inner: Integers, free: int, *, page_io: bool) -> None:

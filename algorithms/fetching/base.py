@@ -39,11 +39,8 @@ _POLICIES = "Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {p
 class FetchOptions:
     """The page-fetch strategy of a join, and options of the strategies that take them."""
 
-    #: A member's name, or the path of a Python file that is one.
     fetch: Annotated[str, Option(_STRATEGIES, "STRATEGY", completes=("strategies",))] = "planned"
-    #: Of graph-based fetching: the cache keeps room for k (d + 1) pages, where d is the largest degree of the join graph; 1 without it.
     k: Annotated[float | None, Option(_K, kind="number")] = None
-    #: Of pooled fetching: which page is replaced (`algorithms.replacement`); LRU's choice without it.
     policy: Annotated[str | None, Option(_POLICIES, "POLICY", completes=("policies",))] = None
     #: Bytes that an entry takes in a join graph.
     entry_bytes: int = ENTRY_BYTES

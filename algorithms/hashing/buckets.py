@@ -119,18 +119,10 @@ def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
 
 
 class Resident:
-    """Tuples in memory, bounded in bytes.
+    """Tuples in memory, of at most `capacity` bytes as they would take on pages, which a `share` of R is expected to fill.
 
     A threshold divides by key, so S can be divided by it after R: what is below the last one is joined in memory, all else on disk.
-
-    Parameters
-    ----------
-    capacity
-        Bytes of tuples, as they would take on pages.
-    share
-        The part of R that is expected to fill it.
-    slack
-        To what part of the need expected so far memory is emptied when it overflows.
+    When it overflows, memory is emptied to the part `slack` of the need expected so far.
     """
 
     def __init__(self, layout: Layout, capacity: int, share: float, slack: float = _SLACK) -> None:

@@ -23,7 +23,6 @@ _COLUMNS = "Columns of the result, such as R.c_name,S.o_totalprice, for rare and
 class LateOptions(JoinOptions):
     """Options of joins that fetch columns late."""
 
-    #: Columns that the result wants, as ``R.name`` or ``S.name``; all without it.
     columns: Annotated[tuple[str, ...] | None, Option(_COLUMNS, "LIST", kind="names")] = None
 
     def columns_of(self, side: str) -> tuple[str, ...] | None:

@@ -34,7 +34,6 @@ _STORED = "Digests are on the device before digest begins."
 class DigestOptions(FetchOptions, JoinOptions):
     """Options of DigestJoin."""
 
-    #: The join of digests: a member of the family, or the path of a Python file.
     first: Annotated[str, Option(_FIRST, "JOIN", completes=("joins",))] = "sort-merge"
     #: Whether the relations' digests are on the device before it begins (`algorithms.late_fetch.columns.with_digests`).
     digests_stored: Annotated[bool, Option(_STORED, kind="flag", apart=True)] = False

@@ -23,7 +23,6 @@ __all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 class FlashJoinOptions(LateOptions):
     """Options of FlashJoin."""
 
-    #: The join of keys: a member of the family, or the path of a Python file.
     kernel: Annotated[str, Option("What flash-join joins keys with; hybrid-hash by default.", "JOIN", completes=("joins",))] = "hybrid-hash"
 
 

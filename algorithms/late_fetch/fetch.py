@@ -83,18 +83,9 @@ class Side:
 
 
 class LateFetch:
-    """Takes a join index, and then fetches and emits its results.
+    """Takes a join index of two relations or three, and then fetches and emits its results.
 
-    Parameters
-    ----------
-    folder
-        What the names of temporary files begin with.
-    sides
-        Two relations or three.
-    memory
-        Pages for all of the fetch, at least 4.
-    index_pages
-        Memory for the index until it is complete.
+    `memory` is pages for all of the fetch, at least 4, and `index_pages` those for the index until it is complete.
     """
 
     def __init__(self, folder: str, sides: Sequence[Side], memory: int, index_pages: int, *, page_io: bool) -> None:
@@ -181,14 +172,8 @@ class LateFetch:
     def _distribute(self, stream: Stream, side: Side, numbers: Integers, first: int, end: int, most: int, folder: str) -> Algorithm:
         """Distribute entries, with what was fetched, over files by ranges of pages of the relation to fetch next, and go on with each file.
 
-        Parameters
-        ----------
-        stream
-            The entries, by that relation's row ids.
-        numbers
-            The range of each of its pages; `first` to `end`, without the last, occur.
-        most
-            Files that may be written at once.
+        The stream gives entries by that relation's row ids; `numbers` has the range of each of its pages, of which `first` to `end`,
+        without the last, occur.  At most `most` files are written at once.
         """
         bounds = first + np.arange(min(end - first, most) + 1) * (end - first) // min(end - first, most)
         at = 1 - self._sides.index(side)

@@ -49,11 +49,9 @@ _STRANDS = "Of para-hash: how many work together; 1 by default."
 class PartitionOptions:
     """The method that makes a join's buckets, and options of the methods that take them."""
 
-    #: A member's name, or the path of a Python file that is one.
     partition: Annotated[str, Option(_METHODS, "METHOD", completes=("partition_methods",))] = "traditional"
     #: Bytes of a sub-buffer, for methods that divide output buffers; 0 for the method's own rule.
     sub_buffer: Annotated[int, Option(_SUB_BUFFER, kind="size")] = 0
-    #: Strands of control that partition together, for methods that have several.
     strands: Annotated[int, Option(_STRANDS, "K", kind="count")] = 1
 
 
