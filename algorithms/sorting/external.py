@@ -27,15 +27,7 @@ class _Sorted(NamedTuple):
 def join_sorted(
     r: File, s: File, allocation: ExternalSortMergeAllocation, memory: int, last_phase: int | None = None, *, page_io: bool
 ) -> Algorithm:
-    """Join R with S, the larger: sort both, and merge the sorted files.
-
-    Parameters
-    ----------
-    memory
-        Pages.
-    last_phase
-        Pages that the merge of the sorted files may hold, if it is not all of memory.
-    """
+    """Join R with S, the larger: sort both, and merge the sorted files; `last_phase` is pages for that, if it is not all of memory."""
     yield Phase("sort")
     if not r.pages or not s.pages:
         return
