@@ -146,16 +146,10 @@ class JoinOutcome(Outcome):
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
         yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows"
-        yield f"{self._processor}\n"
+        cpu = "this machine's own" if None in self.result.disks else setting.cpu or "none, work takes no time"
+        yield f"CPU: {cpu}\n"
         for number, phases in enumerate(self._comparisons):
             yield from self._run_parts(number, phases)
-
-    @property
-    def _processor(self) -> str:
-        """The processor whose speed decides the CPU seconds."""
-        if None in self.result.disks:
-            return "CPU: this machine's own"
-        return f"CPU: {self.result.setting.cpu or 'none, work takes no time'}"
 
     @property
     def smaller_buckets(self) -> int:
