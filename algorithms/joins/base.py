@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
 from flashsim.core.errors import InvalidParameterError
@@ -125,8 +124,7 @@ JOINS = Family("algorithms.joins", "join", Join)
 @cache
 def join_options() -> dict[str, Option]:
     """Options of the joins in the family's folder by name: first those of joins that fetch rows, of which those apart come last."""
-    modules = sorted(Path(__file__).parent.glob("[!_]*.py"))
-    joins = [JOINS.load(path.stem.replace("_", "-")) for path in modules if path.stem != "base"]
+    joins = [JOINS.load(name) for name in JOINS.own_names()]
     options: dict[str, Option] = {}
     for fetches in (True, False):
         group = [each for join in joins if fetches == join.FETCHES for each in options_in(join.OPTIONS).items()]
