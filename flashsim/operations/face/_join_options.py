@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Unpack
 
 from algorithms.joins.base import join_options
 from flashsim.core.options import Option
@@ -32,12 +32,17 @@ def _field(option: Option) -> Field:
 
 
 FIELDS = {name: _field(option) for name, option in join_options().items()}
-#: Options that all commands of joins have.
-JoinChoices = TypedDict(  # type: ignore[misc]
-    "JoinChoices",
-    {name: Annotated[_KINDS[option.kind][0], FIELDS[name]] for name, option in join_options().items() if not option.apart},
-    total=False,
-)
+if TYPE_CHECKING:  # type checkers do not know which options there are
+    JoinChoices: TypeAlias = Any
+else:
+    #: Options that all commands of joins have.
+    JoinChoices = Unpack[
+        TypedDict(
+            "JoinChoices",
+            {name: Annotated[_KINDS[option.kind][0], FIELDS[name]] for name, option in join_options().items() if not option.apart},
+            total=False,
+        )
+    ]
 
 
 def given(choices: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -112,7 +112,7 @@ def compare(
     yes_destroy: fields.YesDestroy = None,
     seed: Annotated[int, Count("Of the calibration.", parse=fields.seed)] = 0,
     force: fields.Force = False,
-    **choices: Unpack[JoinChoices],
+    **choices: JoinChoices,
 ) -> ComparisonOutcome:
     r"""Run joins on a real device, replay their traces, and hold simulation and formula against them.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -247,7 +247,7 @@ def join(
     out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
     allow_write: fields.AllowWrite = False,
     force: fields.Force = False,
-    **choices: Unpack[JoinChoices],
+    **choices: JoinChoices,
 ) -> JoinOutcome:
     r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
 
