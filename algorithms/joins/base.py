@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol, Self, TypeVar
 
+from algorithms.partitioning.base import PartitionOptions, PartitionParameters, check_options
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.options import Option, options_in
@@ -81,6 +82,23 @@ class JoinParameters:
     def strands(self) -> int:
         """Strands of control that the join runs in."""
         return getattr(self.options, "strands", 1)
+
+
+@dataclass(frozen=True)
+class BucketOptions(PartitionOptions, JoinOptions):
+    """Options of joins that make buckets."""
+
+
+def partitioning_of(parameters: JoinParameters) -> PartitionParameters:
+    """Parameters of the partition method of a join that makes buckets."""
+    options = parameters.options_of(BucketOptions)
+    in_series = parameters.in_series and options.strands == 1
+    return PartitionParameters(**vars(options), page_io=parameters.page_io, in_series=in_series)
+
+
+def check_partitioning(parameters: JoinParameters) -> None:
+    """Refuse what the partition method does not take."""
+    check_options(partitioning_of(parameters))
 
 
 class Join(Protocol):

@@ -2,19 +2,17 @@
 
 from algorithms.files import folders
 from algorithms.hashing.buckets import SecondPhase, join_buckets, partition_both
-from algorithms.joins._buckets import BucketOptions, check, partitioning_of
-from algorithms.joins.base import JoinParameters, settle
+from algorithms.joins.base import BucketOptions, JoinParameters, check_partitioning, partitioning_of, settle
 from algorithms.partitioning.base import PartitionBuffers, check_buffers
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, GraceAllocation
 from models.allocation.grace_hash import grace_hash
 
-__all__ = ["allocate", "check", "join"]
-
 #: In `models.join_costs`.
 FORMULA = "grace-hash"
 OPTIONS = BucketOptions
+check = check_partitioning
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAllocation:

@@ -4,8 +4,7 @@ import math
 
 from algorithms.files import folders, temporary_files
 from algorithms.hashing.buckets import Pass, Resident, SecondPhase, join_buckets, keep, meet
-from algorithms.joins._buckets import BucketOptions, check, partitioning_of
-from algorithms.joins.base import JoinParameters, settle
+from algorithms.joins.base import BucketOptions, JoinParameters, check_partitioning, partitioning_of, settle
 from algorithms.partitioning.base import PartitionBuffers, bucket_layouts, check_buffers
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
@@ -13,11 +12,10 @@ from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, HybridAllocation, exact
 from models.allocation.hybrid_hash import hybrid_hash
 
-__all__ = ["allocate", "check", "join"]
-
 #: In `models.join_costs`.
 FORMULA = "hybrid-hash"
 OPTIONS = BucketOptions
+check = check_partitioning
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> HybridAllocation:

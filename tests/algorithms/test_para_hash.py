@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.joins._buckets import BucketOptions
-from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.base import BucketOptions, JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers
 from algorithms.partitioning.para_hash import _most_strands, _share
 from flashsim.core.errors import InvalidParameterError

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.joins._buckets import BucketOptions
-from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.base import JOINS, BucketOptions, JoinParameters, plan
 from algorithms.late_fetch.columns import with_digests
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import heap_file

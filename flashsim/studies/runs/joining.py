@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from algorithms.joins._buckets import partitioning_of
-from algorithms.joins.base import JOINS, JoinOptions, JoinParameters, join_options, plan
+from algorithms.joins.base import JOINS, JoinOptions, JoinParameters, join_options, partitioning_of, plan
 from algorithms.late_fetch.columns import with_digests
 from algorithms.partitioning.base import PartitionBuffers, bucket_layouts
 from flashsim.core.errors import InvalidParameterError, UnknownNameError

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from algorithms.files import temporary_files
 from algorithms.hashing.buckets import bucket_numbers, partition
 from algorithms.hashing.table import hash_keys
-from algorithms.joins._buckets import BucketOptions
-from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.base import BucketOptions, JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts, check_buffers
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.drivers import trace_only

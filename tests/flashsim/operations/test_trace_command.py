@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from algorithms.files import parallel_scan
-from algorithms.joins._buckets import BucketOptions
-from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.base import BucketOptions, JoinParameters, plan
 from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import FLUSH, READ, WRITE, Completions, make_requests
