@@ -22,9 +22,8 @@ from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, 
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples, masked
-from models.allocation.bounds import ceil_sqrt
 from models.allocation.buffers import GraceAllocation, exact
-from models.allocation.grace_hash import grace_hash
+from models.allocation.grace_hash import bucket_division
 from models.allocation.nested_loops import nested_loops
 
 #: The upper half of a hash is below this.
@@ -106,16 +105,9 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
         yield from nested_blocks(r, s, chunks, loops.inner, second.partitioning)
         return
-    r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division(r, s, second), second.partitioning)
+    division = bucket_division(r.pages, s.pages, second.memory, second.fudge)
+    r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division, second.partitioning)
     yield from join_buckets(r_parts, s_parts, second.on_pages_of(r_parts, r), level)
-
-
-def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
-    """Buffers for partitioning a bucket: Grace hash's, or as many buckets as possible where those would still overflow."""
-    memory = second.memory
-    if memory > ceil_sqrt(r.pages * exact(second.fudge)):
-        return grace_hash(r.pages, s.pages, memory, second.fudge)
-    return GraceAllocation(memory - 1, 1, 1, 1, memory - 1)
 
 
 class Resident:
