@@ -119,6 +119,19 @@ def temporary_files(folder: str, kind: str, count: int, layout: Layout, expected
     return [File(f"{folder}/{kind}-{number:0{width}}", layout, expected_pages=expected_pages) for number in range(count)]
 
 
+def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
+    """Prefixes of the names of temporary files of R and of S; a relation may be joined with itself.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> folders("grace-hash", SimpleNamespace(name="staff"), SimpleNamespace(name="staff"))
+    ('grace-hash/staff-r', 'grace-hash/staff-s')
+    """
+    sides = ("-r", "-s") if r.name == s.name else ("", "")
+    return f"{algorithm}/{r.name}{sides[0]}", f"{algorithm}/{s.name}{sides[1]}"
+
+
 def drop(file: File) -> Algorithm:
     """Drop a file if it is a temporary one that was ever written."""
     if file.temporary and file.pages:

@@ -63,30 +63,22 @@ class _Plan(NamedTuple):
 
 
 class JoinGraph:
-    """A join graph beside the page cache, with which it shares memory.
+    """A join graph beside the page cache, which is empty and gets the memory that the graph leaves.
 
-    Parameters
-    ----------
-    cache
-        Empty; it gets what the graph leaves.
-    parameters
-        What the strategy is told; memory is for both.
-    pages
-        That the graph takes at first.
-    k
-        The graph grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
+    The graph takes `pages` at first.  It grows as long as k (d + 1) frames are left, where d is its largest degree; never, with infinity.
     """
 
     def __init__(self, cache: PageCache, parameters: FetchParameters, pages: int, k: float) -> None:
         self._cache, self._k = cache, k
         self._page_size = cache.r.page_size
-        if parameters.entry_bytes > self._page_size:
-            raise InvalidParameterError("entry bytes", parameters.entry_bytes, f"an entry must fit on a page of {self._page_size} B")
+        options = parameters.options
+        if options.entry_bytes > self._page_size:
+            raise InvalidParameterError("entry bytes", options.entry_bytes, f"an entry must fit on a page of {self._page_size} B")
         table = np.zeros((cache.pages, 5), np.int32)
         table[:, _FIRST] = NONE
         counts, frames = np.zeros(15, np.int64), parameters.memory - pages
         counts[[_GRAPH, _FRAMES, _FREE_ENTRY, _FREE_EDGE]] = pages, frames, NONE, NONE
-        counts[[_BYTES, _TIES, _LEAST]] = parameters.entry_bytes, TIES[parameters.ties], parameters.least_frames
+        counts[[_BYTES, _TIES, _LEAST]] = options.entry_bytes, TIES[options.ties], options.least_frames
         self._graph = _Graph(
             table,
             np.zeros(cache.pages + 1, np.int32),

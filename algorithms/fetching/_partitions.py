@@ -13,8 +13,7 @@ from collections.abc import Generator
 import numpy as np
 
 from algorithms.fetching._put_aside import cells, fetched_rows
-from algorithms.files import Output, drop, pairs, read_block, spans, temporary_files
-from algorithms.joins.base import folders
+from algorithms.files import Output, drop, folders, pairs, read_block, spans, temporary_files
 from algorithms.late_fetch.join_index import Entries
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES, reading_cost
@@ -60,14 +59,7 @@ class Sides:
 class PutAside:
     """Tuples of the outer relation that are put aside, in memory and in temporary files.
 
-    Parameters
-    ----------
-    sides
-        Which relation.
-    inner
-        Rows of the inner relation, one an entry of the join index, which stays in memory.
-    free
-        Pages of memory beside it.
+    The join index stays in memory, with `inner` rows of the inner relation, one an entry; `free` is pages beside it.
     """
 
     def __init__(self, sides: Sides, inner: Integers, free: int, *, page_io: bool) -> None:

@@ -36,18 +36,8 @@ def cells(layout: Layout) -> int:
 class DividedRows:
     """Fetched rows of one relation, written with the rows that they join to ranges of the other one's pages, which are fetched later.
 
-    Parameters
-    ----------
-    folder
-        What the names of its files begin with.
-    of_pages
-        Entries of each page of the other relation.
-    room
-        Pages of memory while they are joined.
-    most
-        Ranges, at least 1.
-    of_s
-        Whether the rows of S are fetched first.
+    The rows of S are fetched first with `of_s`.  `of_pages` has the entries of each page of the other relation, `room` is pages of memory
+    while they are joined, and `most` is ranges, at least 1.
     """
 
     def __init__(self, cache: PageCache, folder: str, of_pages: Integers, room: int, most: int, *, of_s: bool, page_io: bool) -> None:
@@ -90,14 +80,7 @@ class DividedRows:
 def _ranges(of_pages: Integers, capacity: int, most: int) -> tuple[Integers, int]:
     """The range that each page of S belongs to, and how many there are: none of more entries than fit, unless a page alone has more.
 
-    Parameters
-    ----------
-    of_pages
-        Entries of each page of S.
-    capacity
-        Entries of a range that fit.
-    most
-        Ranges, at least 1; if more were needed, all are of about as many entries.
+    If more than `most` were needed, all are of about as many entries.
     """
     sums = np.cumsum(of_pages)
     ends = [0]

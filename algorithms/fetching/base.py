@@ -7,15 +7,19 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for F
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from algorithms.late_fetch.join_index import JoinIndex
-from algorithms.late_fetch.page_cache import PageCache
+import numpy as np
+
+from algorithms.late_fetch.join_index import Entries, JoinIndex
+from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.plan import LEAST_FRAMES, check_frames
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.members import Family
+from flashsim.core.options import Option
 from flashsim.execution.requests import Algorithm
+from flashsim.storage.pool.buffer_pool import BufferPool
 
 #: Bytes that an entry takes in a join graph: two row ids, and its part of two adjacency lists.  Fitted: the paper does not say; with 48 to
 #: 56, 512 pages are full at a selectivity of 0.18 to 0.21, where its figure 9 has them full.
@@ -24,6 +28,38 @@ ENTRY_BYTES = 48
 POLICY = "lru"
 #: Factors of the number of entries by which ties between segments are broken.
 TIES = {"most": 1, "any": 0, "fewest": -1}
+
+
+_STRATEGIES = "How digest fetches rows, one of {strategies}, planned by default; or a Python file."
+_K = "Of graph-based: room for k (d + 1) pages, d the largest degree of the join graph; 1 by default."
+_POLICIES = "Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {policies}; or a Python file. lru by default."
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchOptions:
+    """The page-fetch strategy of a join, and options of the strategies that take them."""
+
+    fetch: Annotated[str, Option(_STRATEGIES, "STRATEGY", completes=("strategies",))] = "planned"
+    k: Annotated[float | None, Option(_K, kind="number")] = None
+    policy: Annotated[str | None, Option(_POLICIES, "POLICY", completes=("policies",))] = None
+    #: Bytes that an entry takes in a join graph.
+    entry_bytes: int = ENTRY_BYTES
+    #: Which of segments with equally few pages missing is fetched first: that with the ``most`` or ``fewest`` entries, or ``any``.
+    ties: str = "most"
+    #: Of graph-based fetching: frames that the cache keeps whatever k (d + 1) is, 2 or 1.  In one frame results are joined one by one: the
+    #: row of R is copied before the page of S replaces its page.
+    least_frames: int = LEAST_FRAMES
+
+    def check(self) -> None:
+        """Refuse values that no strategy takes; see `FetchParameters`."""
+        if self.k is not None and not 0 < self.k < float("inf"):
+            raise InvalidParameterError("k", self.k, "it must be above 0 and finite")
+        if self.entry_bytes < 1:
+            raise InvalidParameterError("entry bytes", self.entry_bytes, "it must be at least 1")
+        if not 1 <= self.least_frames <= LEAST_FRAMES:
+            raise InvalidParameterError("least frames", self.least_frames, f"it must be 1 to {LEAST_FRAMES}")
+        if self.ties not in TIES:
+            raise UnknownNameError("ties", self.ties, TIES)
 
 
 @dataclass(frozen=True)
@@ -40,38 +76,21 @@ class FetchParameters:
 
     #: Pages for the frames and what is remembered of the join index, together; at least 2.
     memory: int
-    #: Of graph-based fetching: the cache keeps room for k (d + 1) pages, where d is the largest degree of the join graph.
-    k: float = 1.0
+    options: FetchOptions = FetchOptions()
     #: Latency of a request over the transfer time of a page: what a page costs more that does not follow the one before it.
     latency_ratio: float = 1.0
     #: Temporary files are written and read page by page too.
     page_io: bool = False
-    #: Bytes that an entry takes in a join graph.
-    entry_bytes: int = ENTRY_BYTES
-    #: Which of segments with equally few pages missing is fetched first: that with the ``most`` or ``fewest`` entries, or ``any``.
-    ties: str = "most"
-    #: Of pooled fetching: which page is replaced (`algorithms.replacement`).
-    policy: str = POLICY
-    #: Of graph-based fetching: frames that the cache keeps whatever k (d + 1) is, 2 or 1.  In one frame results are joined one by one: the
-    #: row of R is copied before the page of S replaces its page.
-    least_frames: int = LEAST_FRAMES
 
     def __post_init__(self) -> None:
         check_frames(self.memory)
-        if not 0 < self.k < float("inf"):
-            raise InvalidParameterError("k", self.k, "it must be above 0 and finite")
-        if self.entry_bytes < 1:
-            raise InvalidParameterError("entry bytes", self.entry_bytes, "it must be at least 1")
-        if not 1 <= self.least_frames <= LEAST_FRAMES:
-            raise InvalidParameterError("least frames", self.least_frames, f"it must be 1 to {LEAST_FRAMES}")
-        if self.ties not in TIES:
-            raise UnknownNameError("ties", self.ties, TIES)
+        self.options.check()
 
 
 class FetchStrategy(Protocol):
     """A member of the family."""
 
-    #: Options of a digest join that the strategy takes and not all strategies do: ``policy``, ``k``.
+    #: Fields of `FetchOptions` that the strategy takes and not all strategies do: ``policy``, ``k``.
     OPTIONS: tuple[str, ...] = ()
 
     def fetch(self, index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
@@ -86,7 +105,7 @@ class FetchStrategy(Protocol):
 FETCHING = Family("algorithms.fetching", "fetch strategy", FetchStrategy)
 
 
-def check_options(strategy: str, policy: str | None, k: float | None) -> None:
+def check_options(options: FetchOptions) -> None:
     """Refuse an option that the strategy does not take, and a replacement policy that has to know what is fetched later.
 
     Raises
@@ -98,9 +117,27 @@ def check_options(strategy: str, policy: str | None, k: float | None) -> None:
     FlashsimError
         The file is no policy, or a kernel of it does not compile.
     """
-    takes = FETCHING.load(strategy).OPTIONS
-    for option, value in {"policy": policy, "k": k}.items():
-        if value is not None and option not in takes:
-            raise InvalidParameterError(option, value, f"{strategy} fetching does not take it")
-    if "policy" in takes and replacement_policy(policy or POLICY).future:
-        raise InvalidParameterError("policy", policy, "it must know the future; of what is to be fetched, planned does")
+    takes = FETCHING.load(options.fetch).OPTIONS
+    for name in ("policy", "k"):
+        if (value := getattr(options, name)) is not None and name not in takes:
+            raise InvalidParameterError(name, value, f"{options.fetch} fetching does not take it")
+    if "policy" in takes and replacement_policy(options.policy or POLICY).future:
+        raise InvalidParameterError("policy", options.policy, "it must know the future; of what is to be fetched, planned does")
+
+
+def fetch_in_order(index: JoinIndex, cache: PageCache, policy: str = POLICY) -> Algorithm:
+    """Fetch the pages of each entry as it comes, first R's and then S's; which is replaced for them is the policy's choice."""
+    pool = pool_of(cache, cache.frames, policy)
+    while (entries := (yield from index.next())) is not None:
+        yield from cache.follow(schedule_in_order(entries, cache, pool))
+
+
+def pool_of(cache: PageCache, frames: int, policy: str = POLICY) -> BufferPool:
+    """A buffer pool that decides which of both relations' pages are in so many frames."""
+    return BufferPool(replacement_policy(policy), min(frames, max(1, cache.pages)), (cache.r, cache.s))
+
+
+def schedule_in_order(entries: Entries, cache: PageCache, pool: BufferPool) -> Schedule:
+    """The schedule of some entries: each row is taken from its page when that is referenced."""
+    misses = pool.refer(np.column_stack(cache.pages_of(entries.r_rows, entries.s_rows)).reshape(-1))
+    return Schedule(misses.pages, misses.victims, entries.r_rows, entries.s_rows, misses.after.reshape(-1, 2))

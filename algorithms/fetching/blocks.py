@@ -7,11 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._put_aside import LEAST_MEMORY, instructions
-from algorithms.fetching.base import FetchParameters
-from algorithms.files import Output, drop, read_block, spans
-from algorithms.joins.base import folders
+from algorithms.fetching.base import FetchParameters, fetch_in_order
+from algorithms.files import Output, drop, folders, read_block, spans
 from algorithms.late_fetch.join_index import IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.plan import LEAST_FRAMES, NONE

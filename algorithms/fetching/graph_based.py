@@ -3,9 +3,8 @@
 Source: Li et al., "DigestJoin" (MDM 2009), algorithm 3.
 """
 
-from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._join_graph import JoinGraph
-from algorithms.fetching.base import FetchParameters
+from algorithms.fetching.base import FetchParameters, fetch_in_order
 from algorithms.late_fetch.join_index import JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
@@ -19,7 +18,8 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     if parameters.memory == LEAST_FRAMES:
         yield from fetch_in_order(index, cache)
         return
-    graph = JoinGraph(cache, parameters, 1, parameters.k)
+    k = parameters.options.k
+    graph = JoinGraph(cache, parameters, 1, 1.0 if k is None else k)
     while (entries := (yield from index.next())) is not None:
         yield from graph.insert(entries)
     yield from graph.drain()

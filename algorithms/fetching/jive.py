@@ -5,10 +5,9 @@ Source: Li and Ross, "Fast Joins Using Join Indices", VLDB Journal 8(1), 1999.
 
 import numpy as np
 
-from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._put_aside import LEAST_MEMORY, DividedRows, instructions
-from algorithms.fetching.base import FetchParameters
-from algorithms.joins.base import folders
+from algorithms.fetching.base import FetchParameters, fetch_in_order
+from algorithms.files import folders
 from algorithms.late_fetch.join_index import IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES

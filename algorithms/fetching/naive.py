@@ -3,8 +3,7 @@
 Source: Li et al., "DigestJoin" (MDM 2009), algorithm 1.
 """
 
-from algorithms.fetching._in_order import fetch_in_order
-from algorithms.fetching.base import FetchParameters
+from algorithms.fetching.base import FetchParameters, fetch_in_order
 from algorithms.late_fetch.join_index import JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from flashsim.execution.requests import Algorithm

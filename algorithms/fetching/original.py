@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from algorithms.fetching._in_order import pool_of, schedule_in_order
 from algorithms.fetching._join_graph import JoinGraph
-from algorithms.fetching.base import FetchParameters
+from algorithms.fetching.base import FetchParameters, pool_of, schedule_in_order
 from algorithms.late_fetch.join_index import Entries, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES

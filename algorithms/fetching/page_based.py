@@ -5,21 +5,19 @@ Source: Li et al., "DigestJoin" (MDM 2009), algorithm 2.
 
 import numpy as np
 
-from algorithms.fetching._in_order import fetch_in_order
 from algorithms.fetching._put_aside import LEAST_MEMORY, fetched_rows, instructions
-from algorithms.fetching.base import FetchParameters
-from algorithms.files import Output, drop
-from algorithms.joins.base import JoinParameters, folders, plan
+from algorithms.fetching.base import FetchParameters, fetch_in_order
+from algorithms.files import Output, drop, folders
 from algorithms.late_fetch.join_index import IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
+from algorithms.sorting.external import join_sorted
 from flashsim.core.request import Integers
-from flashsim.execution.requests import Algorithm, rename_phases
+from flashsim.execution.requests import Algorithm, rename_phases, swap_sides
 from flashsim.storage.heap_file import File
 from flashsim.storage.rows import Tuples, keyed
+from models.allocation.divisions import external_sort_merge
 
-#: Join of the rows that were put aside: the sort-merge join of the paper.
-JOIN = "external-sort-merge"
 #: Entries are numbered below this.
 _MOST = 1 << 62
 
@@ -53,7 +51,9 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
         yield from table.settle(room, room - 1, 0)
         yield from _put_aside(table, cache, candidates[side], room - 1, of_s=side == 1, page_io=page_io)
     cache.resize(LEAST_FRAMES, np.flatnonzero(cache.resident()))
-    yield from rename_phases(plan(JOIN, candidates[0], candidates[1], JoinParameters(room, page_io=page_io)), "{} candidates")
+    smaller, larger = sorted(candidates, key=lambda file: file.pages)
+    joined = join_sorted(smaller, larger, external_sort_merge(room), room, page_io=page_io)  # as in the paper
+    yield from rename_phases(joined if smaller is candidates[0] else swap_sides(joined), "{} candidates")
     for candidate in candidates:
         yield from drop(candidate)
 

@@ -16,8 +16,7 @@ import numpy as np
 from algorithms.fetching._partitions import ENTRY_BYTES, PutAside, Sides
 from algorithms.fetching._put_aside import DividedRows, cells, instructions
 from algorithms.fetching.base import FetchParameters
-from algorithms.files import gathered
-from algorithms.joins.base import folders
+from algorithms.files import folders, gathered
 from algorithms.late_fetch.join_index import Entries, EntryStream, IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.graph import PageGraph

@@ -4,8 +4,7 @@ A page of a relation that is met again and again, such as a dimension table's, s
 row is a reference to its page, R's and then S's of each entry; what is read are the misses of these references.
 """
 
-from algorithms.fetching._in_order import fetch_in_order
-from algorithms.fetching.base import FetchParameters
+from algorithms.fetching.base import POLICY, FetchParameters, fetch_in_order
 from algorithms.late_fetch.join_index import JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from flashsim.execution.requests import Algorithm
@@ -14,4 +13,4 @@ OPTIONS = ("policy",)
 
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
-    yield from fetch_in_order(index, cache, parameters.policy)
+    yield from fetch_in_order(index, cache, parameters.options.policy or POLICY)

@@ -22,8 +22,8 @@ from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, 
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples, masked
-from models.allocation.buffers import GraceAllocation, ceil_sqrt, exact
-from models.allocation.divisions import grace_hash, nested_loops
+from models.allocation.buffers import GraceAllocation, exact
+from models.allocation.divisions import bucket_division, nested_loops
 
 #: The upper half of a hash is below this.
 _RANGE = 1 << 32
@@ -104,31 +104,16 @@ def _join_overfull(r: File, s: File, second: SecondPhase, level: int, *, spreads
     if not spreads or r.pages + chunks * s.pages <= 3 * (r.pages + s.pages):
         yield from nested_blocks(r, s, chunks, loops.inner, second.partitioning)
         return
-    r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division(r, s, second), second.partitioning)
+    division = bucket_division(r.pages, s.pages, second.memory, second.fudge)
+    r_parts, s_parts = yield from partition_both((r, s), (r.name, s.name), level, division, second.partitioning)
     yield from join_buckets(r_parts, s_parts, second.on_pages_of(r_parts, r), level)
 
 
-def division(r: File, s: File, second: SecondPhase) -> GraceAllocation:
-    """Buffers for partitioning a bucket: Grace hash's, or as many buckets as possible where those would still overflow."""
-    memory = second.memory
-    if memory > ceil_sqrt(r.pages * exact(second.fudge)):
-        return grace_hash(r.pages, s.pages, memory, second.fudge)
-    return GraceAllocation(memory - 1, 1, 1, 1, memory - 1)
-
-
 class Resident:
-    """Tuples in memory, bounded in bytes.
+    """Tuples in memory, of at most `capacity` bytes as they would take on pages, which a `share` of R is expected to fill.
 
     A threshold divides by key, so S can be divided by it after R: what is below the last one is joined in memory, all else on disk.
-
-    Parameters
-    ----------
-    capacity
-        Bytes of tuples, as they would take on pages.
-    share
-        The part of R that is expected to fill it.
-    slack
-        To what part of the need expected so far memory is emptied when it overflows.
+    When it overflows, memory is emptied to the part `slack` of the need expected so far.
     """
 
     def __init__(self, layout: Layout, capacity: int, share: float, slack: float = _SLACK) -> None:

@@ -257,17 +257,10 @@ def _look_up(
 
 
 def nested_blocks(r: File, s: File, chunks: int, inner: int, how: PartitionParameters) -> Algorithm:
-    """Join two files.
+    """Join chunks of R, as equal as whole pages allow, each read in one I/O block, with S, read in blocks of `inner` pages for each.
 
-    Parameters
-    ----------
-    chunks
-        Into how many chunks of R, as equal as whole pages allow, each read in one I/O block before a scan of S.
-    inner
-        Pages of S that are read at a time, by all strands together.
-    how
-        Its strands build one table together, each from a region of the chunk, then probe it, each with a region of S (ParaHashJoin: Lai et
-        al., WAIM 2013); fewer do where there are not so many pages.
+    Strands build one table together, each from a region of the chunk, then probe it, each with a region of S, and share `inner`
+    (ParaHashJoin: Lai et al., WAIM 2013); fewer do where there are not so many pages.
     """
     if s.pages == 0:
         return

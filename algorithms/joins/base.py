@@ -8,20 +8,39 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from functools import cache
+from typing import Protocol, Self, TypeVar
 
-from algorithms.fetching.base import ENTRY_BYTES
-from algorithms.page_access.plan import LEAST_FRAMES
-from algorithms.partitioning.base import PartitionParameters
+from algorithms.partitioning.base import PartitionOptions, PartitionParameters, check_options
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
+from flashsim.core.options import Option, options_in
 from flashsim.core.units import KIB, MIB, MILLISECONDS_A_SECOND
-from flashsim.execution.requests import Algorithm, Emit, Request, rewrite
+from flashsim.execution.requests import Algorithm, swap_sides
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import PAGE_FORMAT
 from models.allocation.buffers import FUDGE, Allocation, check, exact
 
 Division = TypeVar("Division", bound=Allocation)
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """Options of a join: a member with some of its own declares them in a record of this kind.
+
+    A field with an `Option` is one that commands and functions of `fs` have; others can be set in Python files.
+    """
+
+    def columns_of(self, side: str) -> tuple[str, ...] | None:
+        """Columns of the result that come from a relation, ``"R"`` or ``"S"``; None: all."""
+        return None
+
+    def swapped(self) -> Self:
+        """The same, when R and S change roles."""
+        return self
+
+
+Options = TypeVar("Options", bound=JoinOptions)
 
 
 @dataclass(frozen=True)
@@ -36,27 +55,8 @@ class JoinParameters:
     fudge: float = FUDGE
     #: Pages that the last phase of a join may hold, if it is not all of memory: the joins with `STREAMS_IN` can do with so few.
     last_phase: int | None = None
-    #: What DigestJoin joins digests with, and its page-fetch strategy: members of their families, or paths of Python files.
-    first: str = "sort-merge"
-    fetch: str = "planned"
-    #: What FlashJoin joins keys with.
-    kernel: str = "hybrid-hash"
-    #: Of graph-based fetching (`algorithms.fetching.base.FetchParameters`); 1 without it.
-    k: float | None = None
-    #: Columns that the result wants, as ``R.name`` or ``S.name``; all without it.  Joins that fetch columns after the join read no others.
-    columns: tuple[str, ...] | None = None
-    #: Of graph-based fetching, as `k`.
-    entry_bytes: int = ENTRY_BYTES
-    ties: str = "most"
-    least_frames: int = LEAST_FRAMES
-    #: Of pooled fetching: which page is replaced (`algorithms.replacement`); LRU's choice without it.
-    policy: str | None = None
-    #: Whether the relations' digests are on the device before DigestJoin begins (`algorithms.late_fetch.columns.with_digests`).
-    digests_stored: bool = False
-    #: How buckets are made: `algorithms.partitioning.base.PartitionParameters`.
-    partition: str = "traditional"
-    sub_buffer: int = 0
-    strands: int = 1
+    #: Those that only this join has, a record of its `OPTIONS`; its defaults without it.
+    options: JoinOptions | None = None
     #: Requests one after another are told together: pages that are fetched in a `Series`, blocks of a scan in `Blocks`.
     in_series: bool = False
     #: y = Dl / Dx and x = (Dl + Ds) / Dl of the device that buffers are divided for.  The defaults are the HDD of do2009, table 2, with
@@ -64,30 +64,41 @@ class JoinParameters:
     latency_ratio: float = 5.56 / (8 * KIB / (34 * MIB) * MILLISECONDS_A_SECOND)
     access_ratio: float = (12 + 5.56) / 5.56
 
-    @property
-    def partitioning(self) -> PartitionParameters:
-        """Parameters of the partition method."""
-        return PartitionParameters(self.partition, self.page_io, self.sub_buffer, self.strands, self.in_series and self.strands == 1)
-
-    def columns_of(self, side: str) -> tuple[str, ...] | None:
-        """Columns of the result that come from a relation, ``"R"`` or ``"S"``; None: all.
+    def options_of(self, kind: type[Options]) -> Options:
+        """The options of a join that takes those of a kind.
 
         Raises
         ------
         InvalidParameterError
-            One of `columns` belongs to neither.
+            They are another join's.
         """
-        for name in self.columns or ():
-            if name[:2] not in ("R.", "S."):
-                raise InvalidParameterError("columns", repr(name), "a column is named R.COLUMN or S.COLUMN")
-        if self.columns is None:
-            return None
-        return tuple(dict.fromkeys(name[2:] for name in self.columns if name.startswith(f"{side}.")))
+        if self.options is None:
+            return kind()
+        if not isinstance(self.options, kind):
+            raise InvalidParameterError("options", type(self.options).__name__, f"this join takes {kind.__name__}")
+        return self.options
 
-    def swapped(self) -> JoinParameters:
-        """The same, when R and S change roles."""
-        columns = {side: [f"{other}.{name}" for name in self.columns_of(side) or ()] for side, other in (("R", "S"), ("S", "R"))}
-        return self if self.columns is None else replace(self, columns=(*columns["S"], *columns["R"]))
+    @property
+    def strands(self) -> int:
+        """Strands of control that the join runs in."""
+        return getattr(self.options, "strands", 1)
+
+
+@dataclass(frozen=True)
+class BucketOptions(PartitionOptions, JoinOptions):
+    """Options of joins that make buckets."""
+
+
+def partitioning_of(parameters: JoinParameters) -> PartitionParameters:
+    """Parameters of the partition method of a join that makes buckets."""
+    options = parameters.options_of(BucketOptions)
+    in_series = parameters.in_series and options.strands == 1
+    return PartitionParameters(**vars(options), page_io=parameters.page_io, in_series=in_series)
+
+
+def check_partitioning(parameters: JoinParameters) -> None:
+    """Refuse what the partition method does not take."""
+    check_options(partitioning_of(parameters))
 
 
 class Join(Protocol):
@@ -101,8 +112,10 @@ class Join(Protocol):
     STREAMS_IN: int = 0
     #: True if the join fetches rows from base relations by their ids, and so cannot join digests.
     FETCHES: bool = False
-    #: Fields of `JoinParameters` that the join takes and not all joins do.
-    OPTIONS: tuple[str, ...] = ()
+    #: Kind of the options that the join takes.
+    OPTIONS: type[JoinOptions] = JoinOptions
+    #: Which of them names the join of keys or digests that this one runs; empty if there is none.
+    INNER: str = ""
     __file__: str
 
     def allocate(self, r_pages: int, s_pages: int, parameters: JoinParameters) -> Allocation:
@@ -124,6 +137,17 @@ class Join(Protocol):
 
 #: All joins; ``JOINS.load("bnl").join`` is one.
 JOINS = Family("algorithms.joins", "join", Join)
+
+
+@cache
+def join_options() -> dict[str, Option]:
+    """Options of the joins in the family's folder by name: first those of joins that fetch rows, of which those apart come last."""
+    joins = [JOINS.load(name) for name in JOINS.own_names()]
+    options: dict[str, Option] = {}
+    for fetches in (True, False):
+        group = [each for join in joins if fetches == join.FETCHES for each in options_in(join.OPTIONS).items()]
+        options |= sorted(group, key=lambda each: each[1].apart)
+    return options
 
 
 def settle(
@@ -160,19 +184,6 @@ def page_format(*names: str) -> str:
     return next((needed for name in names if (needed := JOINS.load(name).PAGE_FORMAT)), PAGE_FORMAT)
 
 
-def folders(algorithm: str, r: File, s: File) -> tuple[str, str]:
-    """Prefixes of the names of temporary files of R and of S; a relation may be joined with itself.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> folders("grace-hash", SimpleNamespace(name="staff"), SimpleNamespace(name="staff"))
-    ('grace-hash/staff-r', 'grace-hash/staff-s')
-    """
-    sides = ("-r", "-s") if r.name == s.name else ("", "")
-    return f"{algorithm}/{r.name}{sides[0]}", f"{algorithm}/{s.name}{sides[1]}"
-
-
 def plan(name: str, left: File, right: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """A join of two relations in any order: the one with fewer pages becomes R, and pairs are emitted as (left, right).
 
@@ -188,8 +199,5 @@ def plan(name: str, left: File, right: File, parameters: JoinParameters, allocat
     join = JOINS.load(name).join
     if left.pages <= right.pages:
         return join(left, right, parameters, allocation)
-    return rewrite(join(right, left, parameters.swapped(), allocation), _swapped)
-
-
-def _swapped(request: Request) -> Request:
-    return Emit(request.s_rows, request.r_rows, request.more) if isinstance(request, Emit) else request
+    swapped = replace(parameters, options=parameters.options and parameters.options.swapped())
+    return swap_sides(join(right, left, swapped, allocation))

@@ -5,31 +5,46 @@ Source: Li, On, Xu, Choi and Hu, "DigestJoin: Exploiting Fast Random Reads for F
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from algorithms.fetching.base import FETCHING, POLICY, FetchParameters, check_options
-from algorithms.files import Output, drop
-from algorithms.joins.base import JOINS, JoinParameters, folders, plan, settle
+from algorithms.fetching.base import FETCHING, FetchOptions, FetchParameters, check_options
+from algorithms.files import Output, drop, folders
+from algorithms.joins.base import JOINS, JoinOptions, JoinParameters, plan, settle
 from algorithms.late_fetch.columns import digest_layout, digest_pages, project, stored_digests
 from algorithms.late_fetch.join_index import Entries, EntryStream, JoinIndex, join_index_rows
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.options import Option
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Request, Work, rewrite
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
 from models.allocation.buffers import Allocation, DigestAllocation
 
+_FIRST = "What digest joins the digests with; sort-merge by default."
+_STORED = "Digests are on the device before digest begins."
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestOptions(FetchOptions, JoinOptions):
+    """Options of DigestJoin."""
+
+    first: Annotated[str, Option(_FIRST, "JOIN", completes=("joins",))] = "sort-merge"
+    #: Whether the relations' digests are on the device before it begins (`algorithms.late_fetch.columns.with_digests`).
+    digests_stored: Annotated[bool, Option(_STORED, kind="flag", apart=True)] = False
+
+
 #: In `models.join_costs`.
 FORMULA = "digest"
 #: The join fetches rows of base relations, so it cannot be the first phase of another digest join.
 FETCHES = True
-OPTIONS = ("first", "fetch", "k", "entry_bytes", "ties", "least_frames", "policy", "digests_stored")
+OPTIONS = DigestOptions
+INNER = "first"
 
 #: Phases in which rows are fetched, and in which join-index entries are written and read.
 _FETCH, _INDEX = Phase("fetch"), Phase("index")
@@ -38,6 +53,7 @@ _FETCH, _INDEX = Phase("fetch"), Phase("index")
 class _Settings(NamedTuple):
     """Parameters of the phases: the first join, whether its entries go to the strategy as they come, unwritten, and the strategy."""
 
+    options: DigestOptions
     first: JoinParameters
     streams: bool
     fetching: FetchParameters
@@ -48,19 +64,19 @@ def _settings(parameters: JoinParameters, digests: int = 0) -> _Settings:
 
     Digests of so many pages that both fit in memory are joined there before anything is fetched.
     """
-    first, memory = JOINS.load(parameters.first), parameters.memory
+    options, memory = parameters.options_of(DigestOptions), parameters.memory
+    first = JOINS.load(options.first)
     if first.FETCHES:
-        raise InvalidParameterError("first", parameters.first, "it fetches rows of base relations, and a first join has only digests")
-    check_options(parameters.fetch, parameters.policy, parameters.k)
+        raise InvalidParameterError("first", options.first, "it fetches rows of base relations, and a first join has only digests")
+    check_options(options)
     if memory <= LEAST_FRAMES:
         bound = f"a digest join needs {LEAST_FRAMES} frames and a page for its join index"
         raise InvalidParameterError("memory", f"{memory} pages", bound)
     streams = 0 < first.STREAMS_IN <= memory - LEAST_FRAMES and digests >= memory
-    joining = replace(parameters, last_phase=first.STREAMS_IN) if streams else replace(parameters, memory=memory - 1)
-    frames, k = memory - (first.STREAMS_IN if streams else 1), 1.0 if parameters.k is None else parameters.k
-    ratio, policy = parameters.latency_ratio, parameters.policy
-    graph = parameters.entry_bytes, parameters.ties, policy or POLICY, parameters.least_frames
-    return _Settings(joining, streams, FetchParameters(frames, k, ratio, parameters.page_io, *graph))
+    own = replace(parameters, options=None)
+    joining = replace(own, last_phase=first.STREAMS_IN) if streams else replace(own, memory=memory - 1)
+    frames = memory - (first.STREAMS_IN if streams else 1)
+    return _Settings(options, joining, streams, FetchParameters(frames, options, parameters.latency_ratio, parameters.page_io))
 
 
 def check(parameters: JoinParameters) -> None:
@@ -84,16 +100,17 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     shares = settle(r, s, parameters, allocation, DigestAllocation, allocate)
     if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
         raise InvalidParameterError("relation", r.name, "rows are fetched from base relations")
+    options = parameters.options_of(DigestOptions)
     foreseen = [
-        stored_digests(file) if parameters.digests_stored else File(file.name, digest_layout(file), pages=digest_pages(file))
+        stored_digests(file) if options.digests_stored else File(file.name, digest_layout(file), pages=digest_pages(file))
         for file in (r, s)
     ]
     settings = _settings(parameters, sum(file.pages for file in foreseen))
     try:
-        plan(parameters.first, foreseen[0], foreseen[1], settings.first)
+        plan(options.first, foreseen[0], foreseen[1], settings.first)
     except InvalidParameterError as problem:
         least = f"its {settings.first.memory} pages of memory do not do for the digests ({problem})"
-        raise InvalidParameterError("first", parameters.first, least) from None
+        raise InvalidParameterError("first", options.first, least) from None
     return _join(r, s, parameters, shares, settings)
 
 
@@ -101,15 +118,15 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestA
     if not r.pages or not s.pages:
         yield _FETCH
         return
-    page_io, digests = parameters.page_io, list[File]()
-    if parameters.digests_stored:
+    options, page_io, digests = settings.options, parameters.page_io, list[File]()
+    if options.digests_stored:
         digests += stored_digests(r), stored_digests(s)
     else:
         yield Phase("project")
         for file, folder in zip((r, s), folders("digest", r, s), strict=True):
             digests.append(File(f"{folder}/digests", digest_layout(file), expected_pages=digest_pages(file)))
             yield from project(file, digests[-1], buffers.input, buffers.output, page_io=page_io)
-    joining = _Joining(parameters.first, digests, settings)
+    joining = _Joining(options.first, digests, settings)
     index: JoinIndex = joining
     index_file = File("digest/join-index", Layout(join_index_rows(r.tuples, s.tuples), r.page_size, r.layout.page_format))
     if not settings.streams:
@@ -117,7 +134,7 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestA
         index = _StoredIndex(index_file)
         yield _FETCH
     cache = PageCache(r, s, settings.fetching.memory, in_series=parameters.in_series)
-    yield from FETCHING.load(parameters.fetch).fetch(index, cache, settings.fetching)
+    yield from FETCHING.load(options.fetch).fetch(index, cache, settings.fetching)
     yield from drop(index_file)
 
 

@@ -1,8 +1,9 @@
 """Grace hash join: both relations are split into buckets by a hash of the key, then bucket is joined with bucket (do2009, section 3.3)."""
 
+from algorithms.files import folders
 from algorithms.hashing.buckets import SecondPhase, join_buckets, partition_both
-from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.partitioning.base import PartitionBuffers, check_buffers, check_options
+from algorithms.joins.base import BucketOptions, JoinParameters, check_partitioning, partitioning_of, settle
+from algorithms.partitioning.base import PartitionBuffers, check_buffers
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, GraceAllocation
@@ -10,7 +11,8 @@ from models.allocation.divisions import grace_hash
 
 #: In `models.join_costs`.
 FORMULA = "grace-hash"
-OPTIONS = ("partition", "sub_buffer", "strands")
+OPTIONS = BucketOptions
+check = check_partitioning
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAllocation:
@@ -18,15 +20,10 @@ def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> GraceAll
     return grace_hash(r_pages, s_pages, parameters.memory, parameters.fudge)
 
 
-def check(parameters: JoinParameters) -> None:
-    """Refuse what the partition method does not take."""
-    check_options(parameters.partitioning)
-
-
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
     """Join R with S; R is the smaller."""
     shares = settle(r, s, parameters, allocation, GraceAllocation, allocate)
-    check_buffers((r, s), PartitionBuffers(shares.input, shares.output, shares.buckets), parameters.partitioning)
+    check_buffers((r, s), PartitionBuffers(shares.input, shares.output, shares.buckets), partitioning_of(parameters))
     return _join(r, s, parameters, shares)
 
 
@@ -34,7 +31,7 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: GraceAllocat
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
-    partitioning = parameters.partitioning
+    partitioning = partitioning_of(parameters)
     r_files, s_files = yield from partition_both((r, s), folders("grace-hash", r, s), 0, allocation, partitioning)
     yield Phase("join")
     second = SecondPhase(parameters.memory, allocation.phase2_input, parameters.fudge, parameters.latency_ratio, partitioning)

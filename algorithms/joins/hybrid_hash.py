@@ -2,10 +2,10 @@
 
 import math
 
-from algorithms.files import temporary_files
+from algorithms.files import folders, temporary_files
 from algorithms.hashing.buckets import Pass, Resident, SecondPhase, join_buckets, keep, meet
-from algorithms.joins.base import JoinParameters, folders, settle
-from algorithms.partitioning.base import PartitionBuffers, bucket_layouts, check_buffers, check_options
+from algorithms.joins.base import BucketOptions, JoinParameters, check_partitioning, partitioning_of, settle
+from algorithms.partitioning.base import PartitionBuffers, bucket_layouts, check_buffers
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
@@ -14,17 +14,13 @@ from models.allocation.divisions import hybrid_hash
 
 #: In `models.join_costs`.
 FORMULA = "hybrid-hash"
-OPTIONS = ("partition", "sub_buffer", "strands")
+OPTIONS = BucketOptions
+check = check_partitioning
 
 
 def allocate(r_pages: int, s_pages: int, parameters: JoinParameters) -> HybridAllocation:
     """Workspace, buckets and buffers by Haas et al."""
     return hybrid_hash(r_pages, s_pages, parameters.memory, parameters.latency_ratio, parameters.fudge)
-
-
-def check(parameters: JoinParameters) -> None:
-    """Refuse what the partition method does not take."""
-    check_options(parameters.partitioning)
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
@@ -33,7 +29,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     table = math.ceil(r.pages * exact(parameters.fudge))
     if shares.buckets == 0 and shares.workspace < table:
         raise InvalidParameterError("workspace", f"{shares.workspace} pages", f"without buckets on disk all of R must fit: F |R| = {table}")
-    check_buffers((r, s), PartitionBuffers(shares.input, shares.output, shares.buckets), parameters.partitioning)
+    check_buffers((r, s), PartitionBuffers(shares.input, shares.output, shares.buckets), partitioning_of(parameters))
     return _join(r, s, parameters, shares)
 
 
@@ -41,7 +37,7 @@ def _join(r: File, s: File, parameters: JoinParameters, allocation: HybridAlloca
     yield Phase("partition")
     if not r.pages or not s.pages:
         return
-    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output, allocation.buckets), parameters.partitioning
+    buffers, partitioning = PartitionBuffers(allocation.input, allocation.output, allocation.buckets), partitioning_of(parameters)
     layouts = bucket_layouts((r, s), buffers, partitioning)
     finer, share = r.page_size // layouts[0].page_size, max(1, allocation.buckets)
     r_files, s_files = (

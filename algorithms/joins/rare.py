@@ -5,16 +5,18 @@ Source: Shah, Harizopoulos, Wiener and Graefe, "Fast Scans and Joins using Flash
 
 import math
 
-from algorithms.files import read_block, spans
-from algorithms.hashing.buckets import SecondPhase, division, join_buckets, partition_both
+from algorithms.files import folders, read_block, spans
+from algorithms.hashing.buckets import SecondPhase, join_buckets, partition_both
 from algorithms.hashing.table import build, build_work, probe
-from algorithms.joins.base import JoinParameters, folders
+from algorithms.joins._late import LateJoin, LateOptions, late_allocation, late_join
+from algorithms.joins.base import JoinParameters
 from algorithms.late_fetch.columns import scanned
-from algorithms.late_fetch.fetch import PAGE_FORMAT, LateJoin, late_allocation, late_join
+from algorithms.late_fetch.fetch import PAGE_FORMAT
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File
 from models.allocation.buffers import Allocation, exact
+from models.allocation.divisions import bucket_division
 
 __all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 
@@ -22,13 +24,13 @@ __all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 FORMULA = "rare"
 #: Rows of base relations.
 FETCHES = True
-OPTIONS = ("columns",)
+OPTIONS = LateOptions
 allocate = late_allocation
 
 
 def check(parameters: JoinParameters) -> None:
     """Refuse columns of neither relation."""
-    parameters.columns_of("R")
+    parameters.options_of(LateOptions).columns_of("R")
 
 
 def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | None = None) -> Algorithm:
@@ -63,7 +65,7 @@ def _in_buckets(late: LateJoin, parameters: JoinParameters) -> Algorithm:
     yield Phase("partition")
     partitioning = PartitionParameters(page_io=parameters.page_io)
     second = SecondPhase(late.memory, 1, parameters.fudge, parameters.latency_ratio, partitioning)
-    allocation = division(late.r, late.s, second)
+    allocation = bucket_division(late.r.pages, late.s.pages, late.memory, parameters.fudge)
     r_files, s_files = yield from partition_both((late.r, late.s), folders("rare", late.r, late.s), 0, allocation, partitioning)
     yield Phase("join")
     yield from join_buckets(r_files, s_files, second)

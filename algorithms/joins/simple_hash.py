@@ -2,10 +2,10 @@
 
 import math
 
-from algorithms.files import drop
+from algorithms.files import drop, folders
 from algorithms.hashing.buckets import Pass, Resident, keep, meet
 from algorithms.hashing.table import nested_blocks
-from algorithms.joins.base import JoinParameters, folders, settle
+from algorithms.joins.base import JoinParameters, settle
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.requests import Algorithm, Phase

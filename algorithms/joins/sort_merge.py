@@ -5,8 +5,8 @@ Source: do2009, section 3.2; Haas et al., section 4.
 
 import math
 
-from algorithms.files import drop
-from algorithms.joins.base import JoinParameters, folders, settle
+from algorithms.files import drop, folders
+from algorithms.joins.base import JoinParameters, settle
 from algorithms.sorting.runs import Matching, make_runs, merge, merge_some
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.storage.heap_file import File

@@ -158,16 +158,9 @@ class KeyColumn(Scanned):
 def key_column(
     base: HeapFile, *, page_io: bool, selection: Selection | None = None, carried: tuple[str, ...] = (), width: int = 0
 ) -> KeyColumn:
-    """A relation's keys as a file of digests.
+    """A relation's keys, of the selected rows, as a file of digests.
 
-    Parameters
-    ----------
-    selection
-        Which rows there are; all without it.
-    carried
-        Columns that are read with the key and stay with it.
-    width
-        Bytes that those take of a digest.
+    `carried` are columns that are read with the key and stay with it, of which a digest takes `width` bytes.
     """
     layout = digest_layout(base, width)
     also = selection.columns if selection is not None and not selection.first else ()

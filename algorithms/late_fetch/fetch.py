@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.files import Output, drop, read_block, spans, temporary_files, width_of
-from algorithms.joins.base import JoinParameters, settle
-from algorithms.late_fetch.columns import KeyColumn, Parts, Selection, extents_of, key_column, part_bytes
+from algorithms.late_fetch.columns import Parts, extents_of, part_bytes
 from algorithms.late_fetch.join_index import IndexSort
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.request import Integers
@@ -25,14 +24,9 @@ from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Work
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.rows import FixedRows, Tuples, keyed
-from models.allocation.buffers import Allocation, LateAllocation
 
 #: The format in which columns lie apart.
 PAGE_FORMAT = "pax"
-#: Pages for joining keys, at least: a table, and a buffer of each side.
-_LEAST = 3
-#: The part of memory that the join index has meanwhile.
-_INDEX_SHARE = 8
 #: Row ids of every relation, shape (n,) each.
 Ids = tuple[Integers, ...]
 #: Hands entries of an index on.
@@ -89,18 +83,9 @@ class Side:
 
 
 class LateFetch:
-    """Takes a join index, and then fetches and emits its results.
+    """Takes a join index of two relations or three, and then fetches and emits its results.
 
-    Parameters
-    ----------
-    folder
-        What the names of temporary files begin with.
-    sides
-        Two relations or three.
-    memory
-        Pages for all of the fetch, at least 4.
-    index_pages
-        Memory for the index until it is complete.
+    `memory` is pages for all of the fetch, at least 4, and `index_pages` those for the index until it is complete.
     """
 
     def __init__(self, folder: str, sides: Sequence[Side], memory: int, index_pages: int, *, page_io: bool) -> None:
@@ -187,14 +172,8 @@ class LateFetch:
     def _distribute(self, stream: Stream, side: Side, numbers: Integers, first: int, end: int, most: int, folder: str) -> Algorithm:
         """Distribute entries, with what was fetched, over files by ranges of pages of the relation to fetch next, and go on with each file.
 
-        Parameters
-        ----------
-        stream
-            The entries, by that relation's row ids.
-        numbers
-            The range of each of its pages; `first` to `end`, without the last, occur.
-        most
-            Files that may be written at once.
+        The stream gives entries by that relation's row ids; `numbers` has the range of each of its pages, of which `first` to `end`,
+        without the last, occur.  At most `most` files are written at once.
         """
         bounds = first + np.arange(min(end - first, most) + 1) * (end - first) // min(end - first, most)
         at = 1 - self._sides.index(side)
@@ -249,38 +228,6 @@ class LateFetch:
 
     def _needed_bytes(self, number: int) -> int:
         return int(self._sides[number].page_mask.sum()) * self._sides[number].page_bytes
-
-
-@dataclass(frozen=True)
-class LateJoin:
-    """Parts of a join that fetches late: keys as files of digests, memory for joining them, and the fetch."""
-
-    r: KeyColumn
-    s: KeyColumn
-    memory: int
-    fetch: LateFetch
-
-
-def late_allocation(r_pages: int, s_pages: int, parameters: JoinParameters) -> LateAllocation:
-    """An eighth of memory for the join index, and the rest for the join of keys."""
-    index = max(1, parameters.memory // _INDEX_SHARE)
-    return LateAllocation(parameters.memory - index, index)
-
-
-def late_join(
-    name: str, r: File, s: File, parameters: JoinParameters, allocation: Allocation | None, where: Sequence[Selection | None] = (None, None)
-) -> LateJoin:
-    """Check what a join is given, and make ready what it needs."""
-    shares = settle(r, s, parameters, allocation, LateAllocation, late_allocation)
-    if shares.join < _LEAST:
-        raise InvalidParameterError("memory", f"{parameters.memory} pages", f"{name} needs {_LEAST} to join keys and 1 for the join index")
-    if not isinstance(r, HeapFile) or not isinstance(s, HeapFile):
-        raise InvalidParameterError("relation", r.name, "columns are fetched from base relations")
-    for file in (r, s):
-        check_columns_apart(file, f"{name} reads columns alone")
-    sides = [Side(label, file, parameters.columns_of(label)) for label, file in (("R", r), ("S", s))]
-    keys = [key_column(file, page_io=parameters.page_io, selection=selection) for file, selection in zip((r, s), where, strict=True)]
-    return LateJoin(keys[0], keys[1], shares.join, LateFetch(name, sides, parameters.memory, shares.index, page_io=parameters.page_io))
 
 
 def check_columns_apart(file: HeapFile, why: str) -> None:

@@ -73,14 +73,7 @@ def join_index_rows(r_tuples: int, s_tuples: int) -> FixedRows:
 class IndexSort:
     """Takes entries in any order and gives them back in the order of their keys, which are row ids of one relation.
 
-    Parameters
-    ----------
-    folder
-        What the names of its runs begin with.
-    layout
-        Of the runs: their tuples have a key and a row.
-    pages
-        Memory for entries.
+    Its runs, in a folder, have tuples of a key and a row; `pages` is memory for entries.
     """
 
     def __init__(self, folder: str, layout: Layout, pages: int, *, page_io: bool) -> None:

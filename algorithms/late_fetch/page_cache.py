@@ -72,16 +72,9 @@ class _Rows(NamedTuple):
 
 
 class PageCache:
-    """Frames for pages of two relations.
+    """Frames for pages of two relations, at least 2 at first, and never more than then.
 
-    Parameters
-    ----------
-    r, s
-        The relations' files.
-    frames
-        At first, which it never has more than; at least 2.
-    in_series
-        Pages that are fetched one after another are one `Series`, whatever file they are of.
+    With `in_series`, pages that are fetched one after another are one `Series`, whatever file they are of.
 
     Raises
     ------

@@ -5,7 +5,7 @@ Which tuples go to which bucket is the join's business (`Route`): Grace hash sen
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from algorithms.files import read_block
 from algorithms.look_ahead import AHEAD, Ahead, look_ahead
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
+from flashsim.core.options import Option, options_in
 from flashsim.core.request import Integers, total
 from flashsim.core.units import format_size
 from flashsim.execution.requests import Algorithm, Answer, Blocks, Cpu, Request, Work
@@ -39,8 +40,23 @@ class RouteAhead(Protocol):
         """Put what is to be put of the first blocks, as many as it can; returns their number, which is all or leaves one to be read."""
 
 
+_METHODS = "How grace-hash and hybrid-hash make buckets, one of {partition_methods}, traditional by default; or a Python file."
+_SUB_BUFFER = "Of n-hash: how output buffers are divided; 8KiB where they are larger."
+_STRANDS = "Of para-hash: how many work together; 1 by default."
+
+
 @dataclass(frozen=True)
-class PartitionParameters:
+class PartitionOptions:
+    """The method that makes a join's buckets, and options of the methods that take them."""
+
+    partition: Annotated[str, Option(_METHODS, "METHOD", completes=("partition_methods",))] = "traditional"
+    #: Bytes of a sub-buffer, for methods that divide output buffers; 0 for the method's own rule.
+    sub_buffer: Annotated[int, Option(_SUB_BUFFER, kind="size")] = 0
+    strands: Annotated[int, Option(_STRANDS, "K", kind="count")] = 1
+
+
+@dataclass(frozen=True)
+class PartitionParameters(PartitionOptions):
     """Parameters of a method besides its files and buffers.
 
     Raises
@@ -49,14 +65,8 @@ class PartitionParameters:
         A negative sub-buffer, or less than one strand.
     """
 
-    #: A member's name, or the path of a Python file that is one.
-    method: str = "traditional"
     #: Every request is one page long.
     page_io: bool = False
-    #: Bytes of a sub-buffer, for methods that divide output buffers; 0 for the method's own rule.
-    sub_buffer: int = 0
-    #: Strands of control that partition together, for methods that have several.
-    strands: int = 1
     #: Blocks are read, and buffers written, in `Blocks` of many.
     in_series: bool = False
 
@@ -84,7 +94,7 @@ class PartitionBuffers:
 class PartitionMethod(Protocol):
     """A member of the family."""
 
-    #: Fields of `PartitionParameters` that the method takes and not all methods do.
+    #: Fields of `PartitionOptions` that the method takes and not all methods do.
     OPTIONS: tuple[str, ...] = ()
 
     @optional
@@ -119,12 +129,12 @@ def check_options(parameters: PartitionParameters) -> None:
     InvalidParameterError
         It is told what it does not take.
     """
-    takes, usual = PARTITIONING.load(parameters.method).OPTIONS, PartitionParameters()
-    for option in ("sub_buffer", "strands"):
-        value = getattr(parameters, option)
-        if option not in takes and value != getattr(usual, option):
-            text = format_size(value) if option == "sub_buffer" else value
-            raise InvalidParameterError(option.replace("_", "-"), text, f"partition method {parameters.method} does not take it")
+    takes, usual = PARTITIONING.load(parameters.partition).OPTIONS, PartitionOptions(parameters.partition)
+    for name, option in options_in(PartitionOptions).items():
+        value = getattr(parameters, name)
+        if name not in takes and value != getattr(usual, name):
+            text = format_size(value) if option.kind == "size" else value
+            raise InvalidParameterError(name.replace("_", "-"), text, f"partition method {parameters.partition} does not take it")
 
 
 def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:
@@ -138,7 +148,7 @@ def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: 
         It refuses them.
     """
     check_options(parameters)
-    PARTITIONING.load(parameters.method).check([file.layout for file in files], buffers, parameters)
+    PARTITIONING.load(parameters.partition).check([file.layout for file in files], buffers, parameters)
 
 
 def bucket_layouts(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> list[Layout]:
@@ -152,15 +162,15 @@ def bucket_layouts(files: Sequence[File], buffers: PartitionBuffers, parameters:
         A row does not fit on them.
     """
     layouts = [file.layout for file in files]
-    size, whole = PARTITIONING.load(parameters.method).page_size(layouts, buffers, parameters), files[0].page_size
+    size, whole = PARTITIONING.load(parameters.partition).page_size(layouts, buffers, parameters), files[0].page_size
     if size < 1 or whole % size:
-        raise InvalidParameterError("page size", f"{size} B by partition method {parameters.method}", f"it must divide {whole} B")
+        raise InvalidParameterError("page size", f"{size} B by partition method {parameters.partition}", f"it must divide {whole} B")
     return [layout if size == layout.page_size else Layout(layout.row_format, size, layout.page_format) for layout in layouts]
 
 
 def distribute(file: File, files: Sequence[File], buffers: PartitionBuffers, route: Route, parameters: PartitionParameters) -> Algorithm:
     """Distribute a file's tuples by the method that the parameters name."""
-    yield from PARTITIONING.load(parameters.method).distribute(file, files, buffers, route, parameters)
+    yield from PARTITIONING.load(parameters.partition).distribute(file, files, buffers, route, parameters)
 
 
 class OutputBuffers(Protocol):

@@ -166,16 +166,7 @@ def merge_into(name: str, runs: Sequence[File], memory: int, *, page_io: bool) -
 class Matching:
     """Consumes merged tuples of both relations and emits pairs.
 
-    Parameters
-    ----------
-    layout
-        R's.
-    first_of_s
-        Runs from this number on are of S.
-    pages
-        Space for a group of R.
-    folder
-        Where a group goes that does not fit.
+    The layout is R's, and runs from number `first_of_s` on are of S.  A group of R that takes more than `pages` goes to the folder.
     """
 
     def __init__(self, layout: Layout, first_of_s: int, pages: int, folder: str, *, page_io: bool) -> None:

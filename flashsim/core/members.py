@@ -60,13 +60,16 @@ class Family(Generic[Member]):
         self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
 
     def names(self) -> list[str]:
-        """The members' names, sorted: files and packages in the folder and installed entry points."""
+        """The members' names, sorted: those in the folder and installed entry points."""
+        return sorted({*self.own_names(), *(point.name for point in _installed(self.group))})
+
+    def own_names(self) -> list[str]:
+        """Names of the members that are files and packages in the folder, sorted."""
         places = [Path(place) for place in self._places()]
         files = {path for place in places for path in place.glob("*.py") if not self.holds}
         files |= {path.parent for place in places for path in place.glob(f"*/{self.holds or '__init__.py'}")}
         files |= {path for place in places for path in place.glob("*.toml") if self.tables}
-        own = {path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")}
-        return sorted(own | {point.name for point in _installed(self.group)})
+        return sorted({path.stem.replace("_", "-") for path in files if path.stem != "base" and not path.stem.startswith("_")})
 
     def files(self, folder: Path) -> list[str]:
         """Paths of the Python files in a folder that define all that a member must; they are read, and not run."""

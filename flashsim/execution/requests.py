@@ -351,3 +351,8 @@ def rewrite(
 def rename_phases(algorithm: Algorithm, name: str) -> Algorithm:
     """An algorithm whose phases have other names: `name` with the phase's own in the place of ``{}``."""
     return rewrite(algorithm, lambda request: Phase(name.format(request.name)) if isinstance(request, Phase) else request)
+
+
+def swap_sides(algorithm: Algorithm) -> Algorithm:
+    """An algorithm whose result rows come as (S, R) rather than (R, S)."""
+    return rewrite(algorithm, lambda request: Emit(request.s_rows, request.r_rows, request.more) if isinstance(request, Emit) else request)

@@ -269,25 +269,3 @@ class TracePart(TypedDict, total=False):
     start: Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=_duration_text)]
     window: Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=_duration_text)]
     speed: Annotated[float, Number("Let requests arrive, and programs think, X times as fast.", **_PLAYED, default=1)]
-
-
-_FETCHING = "How digest fetches rows, one of {strategies}, planned by default; or a Python file."
-_POOLED = "Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {policies}; or a Python file. lru by default."
-_PROJECTED = "Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join, which read no others."
-_BUCKETS = "How grace-hash and hybrid-hash make buckets, one of {partition_methods}, traditional by default; or a Python file."
-
-
-class JoinChoices(TypedDict, total=False):
-    """Options of joins that fetch rows late, and of joins that make buckets."""
-
-    first: Annotated[str | None, Name("What digest joins the digests with; sort-merge by default.", "JOIN", completes=("joins",))]
-    fetch: Annotated[str | None, Name(_FETCHING, "STRATEGY", completes=("strategies",))]
-    k: Annotated[float | None, Number("Of graph-based: room for k (d + 1) pages, d the largest degree of the join graph; 1 by default.")]
-    policy: Annotated[str | None, Name(_POOLED, "POLICY", completes=("policies",))]
-    kernel: Annotated[str | None, Name("What flash-join joins keys with; hybrid-hash by default.", "JOIN", completes=("joins",))]
-    columns: Annotated[
-        Any, Field(_PROJECTED, "LIST", lambda value, parameter: tuple(commas(text)(value, parameter)), python="Or a list of them.")
-    ]
-    partition: Annotated[str | None, Name(_BUCKETS, "METHOD", completes=("partition_methods",))]
-    sub_buffer: Annotated[Any, Size("Of n-hash: how output buffers are divided; 8KiB where they are larger.")]
-    strands: Annotated[int | None, Count("Of para-hash: how many work together; 1 by default.", metavar="K")]

@@ -167,6 +167,13 @@ def grace_hash(r_pages: int, s_pages: int, memory: int, fudge: float = FUDGE) ->
     return GraceAllocation(buckets, output, memory - buckets * output, memory - workspace, workspace)
 
 
+def bucket_division(r_pages: int, s_pages: int, memory: int, fudge: float) -> GraceAllocation:
+    """Buffers for dividing a bucket: Grace hash's, or as many buckets as possible where those would still overflow."""
+    if memory > ceil_sqrt(r_pages * exact(fudge)):
+        return grace_hash(r_pages, s_pages, memory, fudge)
+    return GraceAllocation(memory - 1, 1, 1, 1, memory - 1)
+
+
 def grace_as_hybrid(grace: GraceAllocation) -> HybridAllocation:
     """Grace hash's buffers as a hybrid hash that keeps nothing in memory."""
     return HybridAllocation(grace.buckets, grace.output, grace.input, 0, grace.phase2_input, grace.phase2_workspace)

@@ -64,10 +64,7 @@ def parts_read(pages: int, parts: Parts, seeks: int) -> Traffic:
 def keys_joined(kernel: str, sizes: Sizes, late: Late, memory: int) -> tuple[list[PhaseCounts], float]:
     """A join of keys with row ids by its own formula, for which minipages of both relations are scanned in the place of base files.
 
-    Returns
-    -------
-    list of PhaseCounts, float
-        Its phases, and the share of the results that the first of several finds.
+    Returns its phases, and the share of the results that the first of several finds.
     """
     keys = Sizes(late.r.key_pages, late.s.key_pages, late.r.digests, late.s.digests, memory, sizes.fudge, late=late)
     formula = FORMULAS.load(kernel)
@@ -180,14 +177,7 @@ def _neighbours(fetches: Traffic, fetch_pages: int, pages: int, side: LateSide, 
 def _distributed(entries: int, a_page: int, ranges: int, most: int, later: int, all_ranges: int) -> tuple[float, float, float]:
     """Pages of entries that are put into files by ranges of pages, then read from these, and, of files of several ranges, written again.
 
-    Parameters
-    ----------
-    entries, a_page
-        How many there are in all ranges, and how many a page holds.
-    ranges, all_ranges
-        Those that are divided, and all.
-    most, later
-        Files at a time, and whenever a file is divided again.
+    There are so many entries in `all_ranges`, of which `ranges` are divided into `most` files, and into `later` whenever one is again.
     """
     files = min(ranges, most)
     writes = reads = rewrites = 0.0

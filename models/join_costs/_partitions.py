@@ -18,8 +18,7 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     r = written(sizes.r - resident, sizes.r, sizes.r_temporary)
     s = written(sizes.r - resident, sizes.r, sizes.s_temporary)
     share = (sizes.r - resident) / sizes.r if sizes.r else 0.0
-    tuples = (sizes.partitioned.r_tuples, sizes.partitioned.s_tuples) if sizes.partitioned else (0, 0)
-    writes = _written(sizes, a, r, tuples[0] * share) + _written(sizes, a, s, tuples[1] * share)
+    writes = _written(sizes, a, r, sizes.tuples[0] * share) + _written(sizes, a, s, sizes.tuples[1] * share)
     loads, seeks_of_s = min(a.buckets, r), min(a.buckets, s)
     return (
         PhaseCounts("partition", base, writes),
@@ -29,11 +28,10 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
 
 def _written(sizes: Sizes, a: HybridAllocation, pages: int, tuples: float) -> Traffic:
     """Writes of the buckets of one relation: an output buffer each, or by N-Hash as many at once as `models.flush_patterns` tells."""
-    how = sizes.partitioned
-    if how is None or how.method != "n-hash" or not pages or not tuples:
+    if getattr(sizes.options, "partition", "") != "n-hash" or not pages or not tuples:
         requests = in_parts(pages, a.output, a.buckets)
         return Traffic(requests, requests, pages)
-    part = min(a.output, how.sub_buffer / how.page_size or published_part(a.output, how.page_size))
+    part = min(a.output, sizes.options.sub_buffer / sizes.page_size or published_part(a.output, sizes.page_size))
     flushes = n_hash(a.buckets, max(1, round(a.output / part)), max(1.0, tuples / pages * part), tuples)
     requests = round(flushes.requests + flushes.last)
     return Traffic(requests, requests, pages, together=max(0, requests - flushes.calls - 1))

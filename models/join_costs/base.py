@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import add
 from typing import Any, Protocol
 
 from flashsim.core.errors import FlashsimError
@@ -35,14 +36,7 @@ class Traffic:
     further: int = 0
 
     def __add__(self, other: Traffic) -> Traffic:
-        return Traffic(
-            self.seeks + other.seeks,
-            self.requests + other.requests,
-            self.pages + other.pages,
-            self.spared + other.spared,
-            self.together + other.together,
-            self.further + other.further,
-        )
+        return Traffic(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)
@@ -113,33 +107,14 @@ class Late:
     results: int
     #: Pages that it takes.
     index: int
-    #: The formula of the join of digests, and what that join is called.
-    first: str = "sort-merge"
-    title: str = "sort-merge"
-    #: The page-fetch strategy's name.
-    fetch: str = "naive"
-    #: The formula of FlashJoin's join of keys.
-    kernel: str = "hybrid-hash"
-    #: Pages of the first join's last phase, if its entries are fetched as they come; 0 where the join index is written.
+    #: The formula of the join of digests or keys, and what that join is called; both are empty if there is no such join.
+    inner: str = ""
+    title: str = ""
+    #: Pages of the inner join's last phase, if its entries are fetched as they come; 0 where the join index is written.
     streams_in: int = 0
-    #: Whether the digests need not be made.
-    digests_stored: bool = False
     #: y = Tl / Tx and x = (Tl + Ts) / Tl of the device that the first join's buffers are divided for.
     latency_ratio: float = 0.0
     access_ratio: float = 1.0
-
-
-@dataclass(frozen=True)
-class Partitioned:
-    """Partition method other than the traditional one, and the numbers of tuples."""
-
-    #: As in `models.partition_costs`.
-    method: str
-    #: Bytes; a sub-buffer of 0 is the published rule's.
-    page_size: int
-    sub_buffer: int
-    r_tuples: int
-    s_tuples: int
 
 
 @dataclass(frozen=True)
@@ -147,7 +122,7 @@ class Sizes:
     """Pages of the relations, of temporaries that would hold all of them, memory, and the fudge factor.
 
     What memory holds of a relation is counted in pages of the relation, as TR does.  `last_phase` is the memory of a join's last phase,
-    where that is not all; `late` is told to formulas of joins that fetch rows late, and `partitioned` to those that make buckets.
+    where that is not all; `late` is told to formulas of joins that fetch rows late.  `options` are the join's own, a record of its file.
     """
 
     r: int
@@ -158,7 +133,10 @@ class Sizes:
     fudge: float = FUDGE
     last_phase: int | None = None
     late: Late | None = None
-    partitioned: Partitioned | None = None
+    options: Any = None
+    #: Bytes of a page, and how many tuples R and S have.
+    page_size: int = 0
+    tuples: tuple[int, int] = (0, 0)
 
 
 class JoinFormula(Protocol):

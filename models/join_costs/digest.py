@@ -32,20 +32,20 @@ def counts(sizes: Sizes, a: DigestAllocation) -> tuple[PhaseCounts, ...]:
     of R's pages in as many frames, and every other strategy by what no plan can do without.  What a strategy sorts or puts aside is left
     out.
     """
-    late = late_of(sizes)
-    projected = [] if late.digests_stored else [_project(sizes, late, a)]
+    late, fetch = late_of(sizes), sizes.options.fetch
+    projected = [] if sizes.options.digests_stored else [_project(sizes, late, a)]
     small, large = sorted((late.r.digests, late.s.digests))
     memory, last_phase = (sizes.memory, late.streams_in) if late.streams_in else (sizes.memory - 1, None)
     digests = Sizes(small, large, small, large, memory, sizes.fudge, last_phase)
-    first = FORMULAS.load(late.first)
+    first = FORMULAS.load(late.inner)
     buffers = first.allocate(digests, late.latency_ratio, late.access_ratio)
     phase_counts = first.counts(digests, buffers)
     phases = [*projected, *(replace(phase, name=f"digest {late.title}: {phase.name}") for phase in phase_counts)]
     if not late.streams_in:
         moved = Traffic(min(1, late.index), late.index, late.index)
         phases.append(PhaseCounts("index", moved, moved))
-    fetches = math.ceil(_naive(sizes, late, digests, buffers) if late.fetch in _IN_ORDER else _fetches(sizes, late))
-    is_bound = late.fetch not in (*_IN_ORDER, "blocks")
+    fetches = math.ceil(_naive(sizes, late, digests, buffers) if fetch in _IN_ORDER else _fetches(sizes, late))
+    is_bound = fetch not in (*_IN_ORDER, "blocks")
     return (*phases, PhaseCounts("fetch", Traffic(fetches, fetches, fetches), is_bound=is_bound))
 
 
@@ -88,7 +88,7 @@ def _naive(sizes: Sizes, late: Late, digests: Sizes, buffers: Allocation) -> flo
 def _fetches(sizes: Sizes, late: Late) -> float:
     frames = sizes.memory - (late.streams_in or 1)
     r_pages, s_pages = pages_with_joined(sizes.r, late.r), pages_with_joined(sizes.s, late.s)
-    if late.fetch == "blocks":
+    if sizes.options.fetch == "blocks":
         blocks = max(1, math.ceil(r_pages / max(1, frames - 2)))
         return r_pages + blocks * cardenas(sizes.s, late.results / blocks)
     pages, pairs = math.ceil(r_pages + s_pages), math.floor(cardenas(max(1.0, r_pages * s_pages), late.results))

@@ -13,4 +13,4 @@ ALLOCATION = LateAllocation
 def counts(sizes: Sizes, a: LateAllocation) -> tuple[PhaseCounts, ...]:
     """The kernel by its own formula on keys, and the fetches, for which the join index is sorted by one relation after the other."""
     late = late_of(sizes)
-    return with_fetches(*keys_joined(late.kernel, sizes, late, a.join), sizes, a, sort_again=True)
+    return with_fetches(*keys_joined(late.inner, sizes, late, a.join), sizes, a, sort_again=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.allocation.buffers import GraceAllocation, LateAllocation, ceil_sqrt, exact
-from models.allocation.divisions import grace_hash, nested_loops
+from models.allocation.buffers import LateAllocation, exact
+from models.allocation.divisions import bucket_division, nested_loops
 from models.join_costs._fetches import file_pages, late_of, pages_by_chance, parts_read, with_fetches
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div
 
@@ -42,7 +42,7 @@ class _Buckets:
 
     def partition(self, tuples: tuple[int, int], pages: tuple[int, int]) -> tuple[Traffic, PhaseCounts]:
         """Writes of both relations, of which so many pages are read, and the counts of joining all buckets."""
-        a = self._division(*pages)
+        a = bucket_division(*pages, self.memory, self.fudge)
         share, written = 1 / a.buckets, Traffic()
         for count, each in zip(tuples, self.a_page, strict=True):
             moved = round(a.buckets * file_pages(count, each, share))
@@ -69,13 +69,7 @@ class _Buckets:
         chunks = loops.chunks(r, self.fudge)
         if not spreads or r + chunks * s <= 3 * (r + s):
             return chunks * (1 + ceil_div(s, loops.inner)), r + chunks * s, 0
-        a = self._division(r, s)
+        a = bucket_division(r, s, self.memory, self.fudge)
         written, join = self.partition((r * self.a_page[0], s * self.a_page[1]), (r, s))
         requests = ceil_div(r, a.input) + ceil_div(s, a.input) + join.reads.requests
         return requests, r + s + join.reads.pages, written.pages + join.writes.pages
-
-    def _division(self, r: int, s: int) -> GraceAllocation:
-        """Grace hash's buffers, or as many buckets as possible where those would overflow."""
-        if self.memory > ceil_sqrt(r * exact(self.fudge)):
-            return grace_hash(r, s, self.memory, self.fudge)
-        return GraceAllocation(self.memory - 1, 1, 1, 1, self.memory - 1)

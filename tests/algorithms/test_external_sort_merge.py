@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.digest import DigestOptions
 from algorithms.late_fetch.columns import with_digests
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.run import PhaseCost
 from flashsim.storage.heap_file import HeapFile
+from flashsim.testing.contracts.joins import options_of
 from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.join_costs.base import Sizes
 from models.join_costs.external_sort_merge import allocate, counts
@@ -37,8 +39,8 @@ def tables() -> tuple[HeapFile, HeapFile]:
     return customer, orders
 
 
-def _phases(name: str, tables: tuple[HeapFile, HeapFile], **told: object) -> dict[str, PhaseCost]:
-    traced = trace_only(plan(name, *tables, JoinParameters(20, **told)), tables)  # type: ignore[arg-type]
+def _phases(name: str, tables: tuple[HeapFile, HeapFile], **told: str) -> dict[str, PhaseCost]:
+    traced = trace_only(plan(name, *tables, JoinParameters(20, options=options_of(name, **told))), tables)
     assert traced.result_rows == tables[1].tuples
     return {phase.name: phase for phase in traced.phases}
 
@@ -62,7 +64,7 @@ def test_the_worked_example_s_six_numbers(tables: tuple[HeapFile, HeapFile]) -> 
 def test_digests_that_are_there_are_not_projected(tables: tuple[HeapFile, HeapFile]) -> None:
     files = with_digests(tables)
     assert [file.pages for file in files[2:]] == [600, 450]
-    parameters = JoinParameters(20, first="external-sort-merge", fetch="naive", digests_stored=True)
+    parameters = JoinParameters(20, options=DigestOptions(first="external-sort-merge", digests_stored=True, fetch="naive"))
     first, second, *_ = trace_only(plan("digest", *tables, parameters), files).phases
     assert first.pages + second.pages == 7_350
 
@@ -126,7 +128,7 @@ def test_digests_that_fit_together_are_joined_before_rows_are_fetched(memory: in
     tables = [relation_file(name, np.arange(400), record=90) for name in ("r", "s")]
     digests = with_digests(tables)[2:]
     assert sum(file.pages for file in digests) == 32
-    parameters = JoinParameters(memory, first="external-sort-merge", fetch="naive", digests_stored=True)
+    parameters = JoinParameters(memory, options=DigestOptions(first="external-sort-merge", digests_stored=True, fetch="naive"))
     sort, merge, *others = trace_only(plan("digest", *tables, parameters), with_digests(tables)).phases
     assert (sort.pages, merge.pages, [phase.name for phase in others]) == (
         (32, 0, ["index", "fetch"]) if memory == 33 else (64, 32, ["fetch"])

@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 
 from algorithms.joins import flash_join
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.flash_join import FlashJoinOptions
 from algorithms.late_fetch.columns import Selection, part_bytes
-from algorithms.late_fetch.pipelines import Onward, pipeline
+from algorithms.pipelines import Onward, pipeline
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.source.base import TableRecords, load_pair, open_source
+from flashsim.testing.contracts.joins import options_of
 from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, run
 from tests.contract.drivers import run_everywhere
 from tests.tiers import examples
@@ -52,7 +54,7 @@ def fetched(outcome: AlgorithmRun, file: HeapFile) -> Counter[int]:
 def test_only_minipages_that_are_needed_are_read(name: str, memory: int, files: tuple[HeapFile, HeapFile]) -> None:
     """The key's of every page once, and of pages with a row that joins those of the columns that the result wants, once."""
     r, s = files
-    outcome = run(plan(name, r, s, JoinParameters(memory, columns=WANTED)), memory)
+    outcome = run(plan(name, r, s, JoinParameters(memory, options=options_of(name, columns=WANTED))), memory)
     assert len(outcome.pairs) == len(s.relation)
     for file, rows, wanted in ((r, outcome.pairs[:, 0], WANTED[:1]), (s, outcome.pairs[:, 1], WANTED[1:])):
         parts = file.layout.parts((), tuple(column[2:] for column in wanted))
@@ -71,7 +73,7 @@ def test_only_minipages_that_are_needed_are_read(name: str, memory: int, files: 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_relation_of_which_nothing_is_wanted_is_not_fetched(name: str, files: tuple[HeapFile, HeapFile]) -> None:
     for columns, phases in (((), set()), (("R.c_name",), {"fetch R"}), (("S.o_comment",), {"fetch S"})):
-        outcome = run(plan(name, *files, JoinParameters(16, columns=columns)), 16)
+        outcome = run(plan(name, *files, JoinParameters(16, options=options_of(name, columns=columns))), 16)
         base = {file.name for file in files}
         there = {phase for (_, name, *_), phase in zip(outcome.extents, outcome.in_phase, strict=True) if name in base}
         assert {phase for phase in there if phase.startswith("fetch")} == phases
@@ -86,7 +88,7 @@ def test_no_page_is_fetched_twice_in_any_memory(name: str, seed: int, domain: in
     left, right = rng.integers(0, domain, rng.integers(0, 90)), rng.integers(0, domain, rng.integers(0, 200))
     files = [relation_file(side, codes, page_size=1024, page_format="pax") for side, codes in (("left", left), ("right", right))]
     columns = tuple(f"{side}.padding" for side in sides)
-    outcome = run(plan(name, *files, JoinParameters(memory, page_io, columns=columns)), memory)
+    outcome = run(plan(name, *files, JoinParameters(memory, page_io, options=options_of(name, columns=columns))), memory)
     np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))
     for file in files:
         assert max(fetched(outcome, file).values(), default=0) <= len(file.layout.parts((), ("padding",)))
@@ -98,7 +100,7 @@ def test_flash_scan_reads_fewer_pages_where_rows_that_qualify_lie_together(files
     keys = {}
     for first in (True, False):
         where = Selection(("o_orderdate",), chosen, first)
-        outcome = run(flash_join.join(r, s, JoinParameters(40, columns=()), s_where=where), 40)
+        outcome = run(flash_join.join(r, s, JoinParameters(40, options=FlashJoinOptions(columns=())), s_where=where), 40)
         expected = oracle(r.relation.codes, s.relation.codes[chosen])
         np.testing.assert_array_equal(outcome.sorted_pairs(), expected)
         keys[first] = outcome.bytes_by_file["read", s.name]
@@ -115,14 +117,14 @@ def test_keys_with_row_ids_may_take_more_than_rows(name: str) -> None:
     relations = load_pair(TableRecords("r", tables[0]), TableRecords("s", tables[1]), "a", "a")
     r, s = (heap_file(relation, 512, page_format="pax") for relation in relations)
     for memory in range(10, 50, 3):
-        outcome = run(plan(name, r, s, JoinParameters(memory, columns=())), memory)
+        outcome = run(plan(name, r, s, JoinParameters(memory, options=options_of(name, columns=()))), memory)
         np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(np.arange(700), np.arange(3000) % 700))
 
 
 def test_any_join_of_keys_is_a_kernel(files: tuple[HeapFile, HeapFile]) -> None:
     expected = oracle(files[0].relation.codes, files[1].relation.codes)
     for kernel in JOINS.names():
-        parameters = JoinParameters(24, columns=("S.o_orderdate",), kernel=kernel)
+        parameters = JoinParameters(24, options=FlashJoinOptions(columns=("S.o_orderdate",), kernel=kernel))
         if JOINS.load(kernel).FETCHES:
             with pytest.raises(InvalidParameterError, match=f"kernel: {kernel}, but it fetches rows"):
                 plan("flash-join", *files, parameters)
@@ -138,11 +140,11 @@ def test_what_cannot_be_is_refused_before_anything_is_read(files: tuple[HeapFile
         with pytest.raises(InvalidParameterError, match="page format: sqlite, but .*customer must be on pages such as pax"):
             plan(name, rows, files[1], JoinParameters(40))
         with pytest.raises(UnknownNameError, match="column of relation orders: 'o_price' is unknown; did you mean"):
-            plan(name, *files, JoinParameters(40, columns=("S.o_price",)))
+            plan(name, *files, JoinParameters(40, options=options_of(name, columns=("S.o_price",))))
         with pytest.raises(InvalidParameterError, match="columns: 'o_totalprice', but a column is named"):
-            plan(name, *files, JoinParameters(40, columns=("o_totalprice",)))
+            plan(name, *files, JoinParameters(40, options=options_of(name, columns=("o_totalprice",))))
         with pytest.raises(UnknownNameError, match="orders"):  # roles swap, and so do columns
-            plan(name, files[1], files[0], JoinParameters(40, columns=("R.c_name",)))
+            plan(name, files[1], files[0], JoinParameters(40, options=options_of(name, columns=("R.c_name",))))
     wide = relation_file("wide", np.arange(9), record=494, page_format="pax")
     with pytest.raises(CapacityError, match="row format join index"):
         plan("flash-join", wide, wide, JoinParameters(40))
@@ -245,7 +247,7 @@ def test_made_pipelines(seed: int, domain: int, memory: int, late: bool, kernel:
     tables = [pa.table({"a": column(rows), "b": column(rows), "c": pa.array(["x" * 40] * rows)}) for rows in sizes]
     r, s, onward = chained(tables, ("a", "a"), ("b", "b"), 1024)
     columns = {"R": ("c",), "S": ("a", "c")} if seed % 2 else None
-    algorithm = pipeline(r, s, onward, JoinParameters(memory, kernel=kernel), columns=columns, late=late)
+    algorithm = pipeline(r, s, onward, JoinParameters(memory, options=FlashJoinOptions(kernel=kernel)), columns=columns, late=late)
     try:
         rows, _ = triples_of(algorithm, (r, s, onward.t))
     except InvalidParameterError:  # of the kernel, which may ask for more

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.base import BucketOptions, JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers
 from algorithms.partitioning.para_hash import _most_strands, _share
 from flashsim.core.errors import InvalidParameterError
@@ -46,7 +46,7 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def _parameters(strands: int, memory: int = 60, page_io: bool = False) -> JoinParameters:
-    return JoinParameters(memory, page_io, partition="para-hash", strands=strands)
+    return JoinParameters(memory, page_io, options=BucketOptions("para-hash", strands=strands))
 
 
 @pytest.mark.parametrize("page_io", [False, True])
@@ -54,7 +54,7 @@ def _parameters(strands: int, memory: int = 60, page_io: bool = False) -> JoinPa
 def test_one_strand_asks_for_what_traditional_partitioning_asks_for(join: str, page_io: bool, tables: Tables) -> None:
     r, s, pairs = tables
     alone = _parameters(1, 30, page_io)
-    para, plain = (run(plan(join, r, s, parameters), 30) for parameters in (alone, replace(alone, partition="traditional")))
+    para, plain = (run(plan(join, r, s, parameters), 30) for parameters in (alone, replace(alone, options=None)))
     assert para.extents == plain.extents
     assert para.work == plain.work
     assert np.array_equal(para.pairs, plain.pairs)
@@ -115,7 +115,7 @@ def test_strands_without_a_buffer_are_refused_before_anything_is_read(tables: Ta
     with pytest.raises(InvalidParameterError, match="strands: 0, but it must be at least 1"):
         plan("grace-hash", r, s, _parameters(0))
     with pytest.raises(InvalidParameterError, match="strands: 2, but partition method traditional does not take it"):
-        plan("grace-hash", r, s, replace(_parameters(2), partition="traditional"))
+        plan("grace-hash", r, s, JoinParameters(60, options=BucketOptions("traditional", strands=2)))
 
 
 def test_more_strands_than_pages_are_as_many_as_pages() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms.fetching.base import FETCHING, FetchParameters
+from algorithms.fetching.base import FETCHING, FetchOptions, FetchParameters
 from flashsim.core.errors import InvalidParameterError
 from flashsim.testing.contracts.fetching import FetchContract, fetched
 from flashsim.testing.strict_driver import relation_file
@@ -52,4 +52,4 @@ class TestFetching(FetchContract):
 @pytest.mark.parametrize(("memory", "k"), [(1, 1.0), (8, 0.0), (8, -1.0), (8, float("inf")), (8, float("nan"))])
 def test_unfit_parameters_are_refused(memory: int, k: float) -> None:
     with pytest.raises(InvalidParameterError, match="frames: 1, but two" if memory == 1 else "k: "):
-        FetchParameters(memory, k)
+        FetchParameters(memory, FetchOptions(k=k))

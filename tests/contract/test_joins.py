@@ -14,14 +14,15 @@ import pytest
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from algorithms.partitioning.base import PARTITIONING
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.testing.contracts.joins import JoinContract, relations
+from flashsim.core.options import options_in
+from flashsim.testing.contracts.joins import JoinContract, options_of, relations
 from flashsim.testing.strategies import EXTREME_KEYS
 from flashsim.testing.strict_driver import run
 from models.allocation.buffers import NestedLoopsAllocation
 
 NAMES = JOINS.names()
 #: Joins that make buckets, by each of the ways to do so but the usual one.
-BUCKETS = [(name, method) for name in NAMES if "partition" in JOINS.load(name).OPTIONS for method in PARTITIONING.names()]
+BUCKETS = [(name, method) for name in NAMES if "partition" in options_in(JOINS.load(name).OPTIONS) for method in PARTITIONING.names()]
 WAYS = [(name, "traditional") for name in NAMES] + [way for way in BUCKETS if way[1] != "traditional"]
 
 
@@ -50,7 +51,7 @@ def digest() -> str:
     right = np.concatenate([rng.integers(-50, 50, 90), EXTREME_KEYS])
     state = hashlib.sha256()
     for name, method in WAYS:
-        outcome = run(plan(name, *relations(name, left, right, 4), JoinParameters(20, partition=method)), 20)
+        outcome = run(plan(name, *relations(name, left, right, 4), JoinParameters(20, options=options_of(name, partition=method))), 20)
         work = sorted((kind.value, count) for kind, count in outcome.work.items())
         state.update(repr((outcome.extents, outcome.pairs.tolist(), work)).encode())
     return state.hexdigest()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from algorithms.fetching.base import FETCHING
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.digest import DigestOptions
 from algorithms.late_fetch.columns import with_digests
 from flashsim.storage.keys import NULL_KEY
 from flashsim.testing.strict_driver import relation_file, run
@@ -80,6 +81,6 @@ def test_made_relations(first: str, fetch: str, left: Any, right: Any, memory: i
         right, files = left, (files[0], files[0])
     if stored:
         with_digests(files)
-    parameters = JoinParameters(memory, page_io, first=first, fetch=fetch, digests_stored=stored)
+    parameters = JoinParameters(memory, page_io, options=DigestOptions(first=first, digests_stored=stored, fetch=fetch))
     outcome = run(plan("digest", *files, parameters), memory)
     np.testing.assert_array_equal(outcome.sorted_pairs(), duckdb_pairs(left, right))

@@ -18,6 +18,7 @@ from algorithms.joins.base import JoinParameters, page_format, plan
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.source import load_pair, open_source
+from flashsim.testing.contracts.joins import options_of
 from flashsim.testing.strict_driver import relation_file, run
 from tests.contract.test_joins import WAYS
 from tests.tiers import examples
@@ -48,7 +49,7 @@ def check_all(left, right, memory):
     for name, method in WAYS:
         for page_io in (False, True):
             files = [relation_file(side, codes, page_format=page_format(name)) for side, codes in (("a", left), ("b", right))]
-            parameters = JoinParameters(memory, page_io=page_io, columns=columns, partition=method)
+            parameters = JoinParameters(memory, page_io, options=options_of(name, columns=columns, partition=method))
             outcome = run(plan(name, *files, parameters), memory)
             np.testing.assert_array_equal(outcome.sorted_pairs(), expected, err_msg=f"{name} {method}")
 
@@ -73,7 +74,9 @@ def test_foreign_keys(memory):
         relations = {"customer": left, "orders": right}.items()
         files = [relation_file(relation, codes, page_size=1024, page_format=page_format(name)) for relation, codes in relations]
         np.testing.assert_array_equal(
-            run(plan(name, *files, JoinParameters(memory, partition=method)), memory).sorted_pairs(), expected, err_msg=f"{name} {method}"
+            run(plan(name, *files, JoinParameters(memory, options=options_of(name, partition=method))), memory).sorted_pairs(),
+            expected,
+            err_msg=f"{name} {method}",
         )
 
 

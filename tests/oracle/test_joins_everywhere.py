@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.base import JOINS, BucketOptions, JoinParameters, plan
 from algorithms.late_fetch.columns import with_digests
 from flashsim.core.request import Integers
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.page import PAGE_FORMATS
 from flashsim.storage.source.base import load_pair, open_source
+from flashsim.testing.contracts.joins import options_of
 from flashsim.testing.contracts.storage import page_sizes
 from tests.contract.drivers import run_everywhere, run_strands_everywhere
 from tests.contract.test_joins import WAYS
@@ -70,10 +71,10 @@ def check(
     expected, texts = _duckdb_rows(*tables, left_key, right_key), [_texts(table) for table in tables]
     with tempfile.TemporaryDirectory() as folder:
         for join, told in ways:
-            parameters = JoinParameters(memory, page_io=page_io, **told)
+            parameters = JoinParameters(memory, page_io, options=options_of(join, **told))
             needed = JOINS.load(join).PAGE_FORMAT or page_format
             r, s = (heap_file(relation, page_size, page_format=needed) for relation in relations)
-            placed = with_digests((r, s)) if parameters.digests_stored else (r, s)
+            placed = with_digests((r, s)) if told.get("digests_stored") else (r, s)
             pairs, runs, requests = run_everywhere(
                 lambda join=join, r=r, s=s, told=parameters: plan(join, r, s, told), placed, Path(folder)
             )
@@ -103,7 +104,7 @@ def test_strands(join: str, strands: int, memory: int, tmp_path: Path) -> None:
     sources = open_source("tpch:customer@0.01"), open_source("tpch:orders@0.01")
     files = [heap_file(relation, 4096) for relation in load_pair(*sources, "c_custkey", "o_custkey")]
     tables = tuple(source.take(np.arange(source.rows)) for source in sources)
-    parameters = JoinParameters(memory, partition="para-hash", strands=strands)
+    parameters = JoinParameters(memory, options=BucketOptions("para-hash", strands=strands))
     found, _, _ = run_strands_everywhere(lambda: plan(join, files[0], files[1], parameters), files, tmp_path)
     expected, texts = _duckdb_rows(*tables, "c_custkey", "o_custkey"), [_texts(table) for table in tables]
     for pairs in found:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -19,6 +19,7 @@ from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
 from flashsim.operations import fields
+from flashsim.operations.face._join_options import JoinChoices, given
 from flashsim.operations.face._tables import Table, Types, key
 from flashsim.operations.face._tables import sources as open_sources
 from flashsim.operations.face.calibrate import CalibrationOutcome
@@ -111,7 +112,7 @@ def compare(
     yes_destroy: fields.YesDestroy = None,
     seed: Annotated[int, Count("Of the calibration.", parse=fields.seed)] = 0,
     force: fields.Force = False,
-    **choices: Unpack[fields.JoinChoices],
+    **choices: JoinChoices,
 ) -> ComparisonOutcome:
     r"""Run joins on a real device, replay their traces, and hold simulation and formula against them.
 
@@ -137,7 +138,7 @@ def compare(
         fields.refuse({"--time": time != 30 * SECONDS, "--seed": seed}, "the preset is not calibrated here")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
-    setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, dict(choices))
+    setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given(choices))
     both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:

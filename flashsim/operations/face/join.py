@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,8 +23,9 @@ from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
 from flashsim.operations import fields
 from flashsim.operations.face._devices import device_of, preset_of
+from flashsim.operations.face._join_options import FIELDS, JoinChoices, given
 from flashsim.operations.face._tables import Table, Types, key, sources
-from flashsim.operations.fields import Count, Field, Flag, Name, Size, Target
+from flashsim.operations.fields import Count, Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
 from flashsim.storage.source import source_file
@@ -132,10 +133,10 @@ class JoinOutcome(Outcome):
     def printout(self) -> Iterator[Part]:
         """The join, and for each device its cost by phase, beside the formula where there is one."""
         setting, first = self.result.setting, self.result.runs[0]
-        parameters, takes = self.result.parameters, joins.JOINS.load(setting.algorithm).OPTIONS
-        with_ = [str(value) for name in ("first", "fetch", "policy", "kernel") if name in takes and (value := getattr(parameters, name))]
-        with_ += [setting.partition] if setting.partition else []
-        with_ += [f"{parameters.strands} strands"] if parameters.strands > 1 else []
+        strands = self.result.parameters.strands
+        with_ = [value for name in ("first", "fetch", "policy", "kernel") if (value := getattr(setting.options, name, None))]
+        with_ += [setting.given["partition"]] if "partition" in setting.given else []
+        with_ += [f"{strands} strands"] if strands > 1 else []
         join = f"{setting.algorithm} ({', '.join(with_)})" if with_ else setting.algorithm
         files = self.result.files
         sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
@@ -145,16 +146,10 @@ class JoinOutcome(Outcome):
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
         yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows"
-        yield f"{self._processor}\n"
+        cpu = "this machine's own" if None in self.result.disks else setting.cpu or "none, work takes no time"
+        yield f"CPU: {cpu}\n"
         for number, phases in enumerate(self._comparisons):
             yield from self._run_parts(number, phases)
-
-    @property
-    def _processor(self) -> str:
-        """The processor whose speed decides the CPU seconds."""
-        if None in self.result.disks:
-            return "CPU: this machine's own"
-        return f"CPU: {self.result.setting.cpu or 'none, work takes no time'}"
 
     @property
     def smaller_buckets(self) -> int:
@@ -247,12 +242,12 @@ def join(
     cores: Annotated[
         int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True, needs="strands")
     ] = None,
-    digests_stored: Annotated[bool, Flag("Digests are on the device before digest begins.")] = False,
+    digests_stored: Annotated[bool, FIELDS["digests_stored"]] = False,
     trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
     out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
     allow_write: fields.AllowWrite = False,
     force: fields.Force = False,
-    **choices: Unpack[fields.JoinChoices],
+    **choices: JoinChoices,
 ) -> JoinOutcome:
     r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
 
@@ -316,8 +311,8 @@ def join(
     """
     on_pages = page_size, page_format or joins.page_format(algorithm)
     pages = joining.memory_pages(memory, *on_pages)
-    options: dict[str, Any] = {**choices, "digests_stored": digests_stored or None, "cores": cores}
-    setting = joining.JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, **options)
+    options = given({**choices, "digests_stored": digests_stored})
+    setting = joining.JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, cores, options)
     real = next((one for one in device if isinstance(one, str) and is_path(one)), None)
     if real and len(device) > 1:
         raise RefusedError(f"device: {real} is a real file, which runs alone; fs.compare holds it against formula and simulation")

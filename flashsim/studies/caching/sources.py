@@ -140,7 +140,7 @@ class JoinTrace:
         options: dict[str, Any] = {name: value for name in ("first", "fetch", "partition") if (value := getattr(join, name))}
         if join.strands > 1:
             options["strands"] = join.strands
-        return JoinSetting(join.algorithm, memory_pages(join.memory, join.page_size), buffers_for=join.buffers_for, **options)
+        return JoinSetting(join.algorithm, memory_pages(join.memory, join.page_size), buffers_for=join.buffers_for, given=options)
 
     def batches(self) -> ReferenceBatches:
         """All references, from the first; the join runs once for each call, and is recorded into a file that is removed."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from algorithms.joins.base import JOINS, JoinParameters
+from algorithms.joins.base import JOINS, JoinOptions, JoinParameters
 from algorithms.late_fetch.columns import digest_layout, key_column, part_bytes
 from algorithms.late_fetch.fetch import Side
 from algorithms.page_access.plan import LEAST_FRAMES
-from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.options import options_in
 from flashsim.core.rng import generator
 from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND
 from flashsim.storage.heap_file import HeapFile, heap_file
@@ -26,7 +26,7 @@ from flashsim.studies.runs.joining import JoinResult, PhaseSeconds
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
-from models.join_costs.base import FORMULAS, Late, LateSide, Partitioned, Parts, PhaseCounts, Sizes
+from models.join_costs.base import FORMULAS, Late, LateSide, Parts, PhaseCounts, Sizes
 
 if TYPE_CHECKING:
     from flashsim.studies.presentation.tables import Entry, Table
@@ -49,39 +49,41 @@ def sizes_of(
     """
     r, s = sorted(files, key=lambda file: file.pages)
     r_temporary, s_temporary = (heap_file(file.relation, file.page_size, page_format=file.layout.page_format).pages for file in (r, s))
-    if parameters and r is not files[0]:
-        parameters = parameters.swapped()
-    buckets = None
-    if parameters and parameters.partition != PartitionParameters.method:
-        tuples = (len(r.relation), len(s.relation))
-        buckets = Partitioned(parameters.partition, r.page_size, parameters.sub_buffer, *tuples)
-    late = _late_sizes(algorithm, (r, s), parameters, results) if parameters and JOINS.load(algorithm).FETCHES else None
-    return Sizes(r.pages, s.pages, r_temporary, s_temporary, memory, late=late, partitioned=buckets)
+    sizes = Sizes(r.pages, s.pages, r_temporary, s_temporary, memory)
+    if parameters is None:
+        return sizes
+    join = JOINS.load(algorithm)
+    options = parameters.options_of(join.OPTIONS)
+    if r is not files[0]:
+        options = options.swapped()
+    late = _late_sizes(join.INNER, (r, s), parameters, options, results) if join.FETCHES else None
+    return replace(sizes, late=late, options=options, page_size=r.page_size, tuples=(len(r.relation), len(s.relation)))
 
 
-def _late_sizes(algorithm: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, results: int) -> Late:
+def _late_sizes(
+    inner_option: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, options: JoinOptions, results: int
+) -> Late:
     """Sizes for the formula of a join that fetches rows late, beside pages: rows that join, digests and the join index.
 
-    The smaller file is first; `parameters` name columns accordingly.
+    The smaller file is first; `options` name columns accordingly.
     """
     r, s = (_side(file, other) for file, other in zip(files, reversed(files), strict=True))
-    if "columns" in JOINS.load(algorithm).OPTIONS:
-        r, s = (_by_column(side, file, parameters.columns_of(label)) for side, file, label in zip((r, s), files, "RS", strict=True))
-    least = JOINS.load(parameters.first).STREAMS_IN
-    return Late(
+    if "columns" in options_in(type(options)):
+        r, s = (_by_column(side, file, options.columns_of(label)) for side, file, label in zip((r, s), files, "RS", strict=True))
+    late = Late(
         r,
         s,
         results,
         -(-results // _entries_a_page(files[0])),
-        formula_of(parameters.first),
-        Path(parameters.first).stem if parameters.first.endswith(".py") else parameters.first,
-        parameters.fetch,
-        formula_of(parameters.kernel),
-        least if 0 < least <= parameters.memory - LEAST_FRAMES and r.digests + s.digests >= parameters.memory else 0,
-        parameters.digests_stored,
-        parameters.latency_ratio,
-        parameters.access_ratio,
+        latency_ratio=parameters.latency_ratio,
+        access_ratio=parameters.access_ratio,
     )
+    if not inner_option:
+        return late
+    inner = getattr(options, inner_option)
+    least, memory = JOINS.load(inner).STREAMS_IN, parameters.memory
+    streams_in = least if 0 < least <= memory - LEAST_FRAMES and r.digests + s.digests >= memory else 0
+    return replace(late, inner=formula_of(inner), title=Path(inner).stem if inner.endswith(".py") else inner, streams_in=streams_in)
 
 
 def _entries_a_page(file: HeapFile, more: int = 0) -> int:
@@ -120,7 +122,7 @@ def formula_of(algorithm: str) -> str:
 def formula(algorithm: str, sizes: Sizes, disk: Disk, allocation: Allocation, *, page_io: bool = False) -> JoinCost | None:
     """The cost model's answer, by the formula that the join's own file names; None where it, or a join that it runs, names none."""
     name = formula_of(algorithm)
-    if sizes.late and not (sizes.late.first and sizes.late.kernel):
+    if sizes.late and sizes.late.title and not sizes.late.inner:
         return None
     return JoinCost(algorithm, allocation, disk, counts(name, sizes, allocation, page_io)) if name else None
 
@@ -185,10 +187,10 @@ def remarks(result: JoinResult) -> dict[str, str]:
     A formula counts rows that lie anywhere, so that those which join are on as many pages, and in as many pairs of pages, as by chance; and
     buckets that are equal, which one frequent key prevents.
     """
-    files, parameters = result.files, result.parameters
+    files, options = result.files, result.setting.options
     codes = [file.relation.codes[file.relation.codes != NULL_KEY] for file in files]
     join = JOINS.load(result.setting.algorithm)
-    names = [result.setting.algorithm, *(getattr(parameters, option) for option in ("first", "kernel") if option in join.OPTIONS)]
+    names = [result.setting.algorithm, getattr(options, join.INNER) if join.INNER else ""]
     found = {}
     counts_of = [np.unique(each, return_counts=True)[1] for each in codes]
     if any("hash" in name or name == "rare" for name in names) and any(

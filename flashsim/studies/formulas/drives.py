@@ -211,19 +211,19 @@ def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: 
     """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash."""
     smaller, larger = sorted(files, key=lambda file: file.pages)
     algorithm, page_size = setting.algorithm, smaller.page_size
-    if setting.partition == "n-hash" and algorithm == "grace-hash":
-        if setting.sub_buffer is not None:
-            raise InvalidParameterError(
-                "sub-buffer", format_size(setting.sub_buffer), "with buffers divided for the drive it is not asked for"
-            )
+    partition = setting.given.get("partition")
+    if partition == "n-hash" and algorithm == "grace-hash":
+        if (size := setting.given.get("sub_buffer")) is not None:
+            raise InvalidParameterError("sub-buffer", format_size(size), "with buffers divided for the drive it is not asked for")
         inputs = tuple(Input(max(1, file.pages), page_size, max(1, len(file.relation))) for file in (smaller, larger))
         processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
         problem = partition_buffers.PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
         buffers = partition_buffers.ruled(problem)
         halves = buffers.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
-        return replace(setting, sub_buffer=None if halves else buffers.sub_buffer), partition_buffers.as_grace(problem, buffers)
-    if algorithm not in ssd_joins.JOINS or setting.partition not in (None, "traditional"):
-        join = algorithm if setting.partition is None else f"{algorithm} with {setting.partition}"
+        sub_buffer = {} if halves else {"sub_buffer": buffers.sub_buffer}
+        return replace(setting, given={**setting.given, **sub_buffer}), partition_buffers.as_grace(problem, buffers)
+    if algorithm not in ssd_joins.JOINS or partition not in (None, "traditional"):
+        join = algorithm if partition is None else f"{algorithm} with {partition}"
         bound = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
         raise InvalidParameterError("allocation", DRIVE, f"{bound}, but not of {join}")
     sizes = sizes_of(files, setting.memory)

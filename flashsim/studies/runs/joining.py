@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.base import JOINS, JoinOptions, JoinParameters, join_options, partitioning_of, plan
 from algorithms.late_fetch.columns import with_digests
 from algorithms.partitioning.base import PartitionBuffers, bucket_layouts
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.core.options import options_in
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
@@ -39,9 +40,6 @@ CPU = "pentium-d-2009"
 #: Drives that are held at once where the join's requests are recorded: the others take them afterwards.
 _TOGETHER = 4
 
-#: Options of some joins only: those that fetch rows, and those that make buckets.
-OPTIONS = ("first", "fetch", "k", "policy", "kernel", "columns", "digests_stored", "partition", "sub_buffer", "strands")
-
 
 @dataclass(frozen=True)
 class JoinSetting:
@@ -58,27 +56,25 @@ class JoinSetting:
     buffers_for: str | None = None
     #: A CPU preset, or None: then CPU work takes no time.
     cpu: str | None = CPU
-    #: Options of joins that fetch rows (`algorithms.joins.base.JoinParameters`); None: the default.
-    first: str | None = None
-    fetch: str | None = None
-    k: float | None = None
-    policy: str | None = None
-    kernel: str | None = None
-    columns: tuple[str, ...] | None = None
-    digests_stored: bool | None = None
-    #: Options of joins that make buckets (`algorithms.partitioning.base.PartitionParameters`); None: the default.
-    partition: str | None = None
-    sub_buffer: int | None = None
-    strands: int | None = None
     #: Cores of the host; None: those of the CPU preset.
     cores: int | None = None
+    #: The join's own options that are given, by name; others have their defaults.
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def options(self) -> JoinOptions:
+        """The join's own options."""
+        return JOINS.load(self.algorithm).OPTIONS(**self.given)
 
     def parameters(self, disk: Disk | None = None) -> JoinParameters:
         """The join's parameters; buffers are divided for the disk."""
-        options = {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
-        if disk is not None:
-            options |= {"latency_ratio": disk.latency_ratio, "access_ratio": disk.access_ratio}
-        return JoinParameters(self.memory, self.page_io, **options)
+        parameters = JoinParameters(self.memory, self.page_io, options=self.options)
+        return parameters if disk is None else replace(parameters, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, with the options of all joins: None for one that is not given."""
+        own = {name: value for name, value in vars(self).items() if name not in ("cores", "given")}
+        return own | {name: self.given.get(name) for name in join_options()} | {"cores": self.cores}
 
     def cpu_model(self, model: CpuModel | None = None) -> CpuModel | None:
         """The prices of its preset, or other ones, and the cores that they are for."""
@@ -130,7 +126,7 @@ class JoinResult:
         a = self.allocation
         if not isinstance(a, GraceAllocation | HybridAllocation):
             return self.files[0].page_size
-        return bucket_layouts(self.files, PartitionBuffers(a.input, a.output, a.buckets), self.parameters.partitioning)[0].page_size
+        return bucket_layouts(self.files, PartitionBuffers(a.input, a.output, a.buckets), partitioning_of(self.parameters))[0].page_size
 
     def measured(self, index: int = 0) -> list[PhaseSeconds]:
         """Phases on one of the devices; all phases together are the last."""
@@ -149,7 +145,7 @@ class JoinResult:
     def as_dict(self) -> dict[str, Any]:
         relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
         return {
-            "setting": vars(self.setting),
+            "setting": self.setting.as_dict(),
             "relations": relations,
             "allocation": vars(self.allocation),
             "bucket_page_size": self.bucket_page_size,
@@ -176,10 +172,10 @@ def open_pair(r: str | Source, s: str | Source, on: str) -> tuple[Relation, Rela
 
 def wanted_columns(setting: JoinSetting, relations: tuple[Relation, Relation]) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """The columns of R and of S in the result; None: all."""
-    if setting.columns == ():
+    if setting.given.get("columns") == ():
         raise InvalidParameterError("columns", "none", "a result has one at least")
-    parameters = setting.parameters()
-    columns = parameters.columns_of("R"), parameters.columns_of("S")
+    options = setting.options
+    columns = options.columns_of("R"), options.columns_of("S")
     for own, relation in zip(columns, relations, strict=True):
         for name in own or ():
             if name not in relation.records.names:
@@ -204,12 +200,14 @@ def memory_pages(memory: int, page_size: int, page_format: str = PAGE_FORMAT) ->
 def check_names(setting: JoinSetting, device: str | None) -> None:
     """Refuse an unknown join, CPU or device preset before any data are read; no device stands for a real one."""
     join = JOINS.load(setting.algorithm)
-    for option in OPTIONS:
-        if (value := getattr(setting, option)) is not None and option not in join.OPTIONS:
-            text = ",".join(value) if isinstance(value, tuple) else format_size(value) if option == "sub_buffer" else value
-            raise InvalidParameterError(option.replace("_", "-"), text, f"{setting.algorithm} does not take it")
-    if setting.sub_buffer is not None and setting.sub_buffer < 1:
-        raise InvalidParameterError("sub-buffer", f"{setting.sub_buffer} B", "it must be at least 1 B")
+    takes = options_in(join.OPTIONS)
+    for name, option in join_options().items():
+        value = setting.given.get(name)
+        if value is not None and name not in takes:
+            text = ",".join(value) if option.kind == "names" else format_size(value) if option.kind == "size" else value
+            raise InvalidParameterError(name.replace("_", "-"), text, f"{setting.algorithm} does not take it")
+        if value is not None and option.kind == "size" and value < 1:
+            raise InvalidParameterError(name.replace("_", "-"), f"{value} B", "it must be at least 1 B")
     join.check(setting.parameters())
     if setting.cores is not None and (device is None or not setting.cpu):
         bound = "a real device's strands have this machine's" if device is None else "without a CPU preset work takes no time on any"
@@ -304,13 +302,13 @@ def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel | None, name
 
 
 def _with_digests(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tuple[HeapFile, ...]:
-    return with_digests(files) if setting.digests_stored else files
+    return with_digests(files) if setting.given.get("digests_stored") else files
 
 
 def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
     """Bytes that a join needs of a real device; of one that fetches rows, or makes pages of its own, as it takes without a device."""
     least = needed_size(files)
-    if not JOINS.load(setting.algorithm).FETCHES and setting.partition is None:
+    if not JOINS.load(setting.algorithm).FETCHES and "partition" not in setting.given:
         return least
     size = room_taken(plan(setting.algorithm, *files, parameters, allocation), _with_digests(setting, files), setting.placement)
     if parameters.strands > 1:  # who comes first decides how many pages are not full

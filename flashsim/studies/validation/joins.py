@@ -19,6 +19,7 @@ import pandas as pd
 from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
 from flashsim.core.errors import FlashsimError, RefusedError
+from flashsim.core.options import options_in
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE, make_requests, response_times
 from flashsim.core.rng import generator
@@ -66,15 +67,14 @@ class JoinsSetting:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = {option for algorithm in self.algorithms for option in FAMILY.load(algorithm).OPTIONS}
-        strange = {name: value for name, value in self.options.items() if value is not None and name not in known}
-        for algorithm in self.algorithms:
-            check_names(replace(self.of(algorithm), **strange), None)  # which refuses what no join here takes
+        known = {option for algorithm in self.algorithms for option in options_in(FAMILY.load(algorithm).OPTIONS)}
+        strange = {name: value for name, value in self.options.items() if name not in known}
+        for setting in map(self.of, self.algorithms):
+            check_names(replace(setting, given={**setting.given, **strange}), None)  # which refuses what no join here takes
 
     def of(self, algorithm: str) -> JoinSetting:
-        takes = FAMILY.load(algorithm).OPTIONS
-        options = {name: value for name, value in self.options.items() if name in takes}
-        return JoinSetting(algorithm, self.memory, cpu=None, **options)
+        takes = options_in(FAMILY.load(algorithm).OPTIONS)
+        return JoinSetting(algorithm, self.memory, cpu=None, given={name: each for name, each in self.options.items() if name in takes})
 
 
 #: Remark on a phase that moves pages, which a formula does not have.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.fetching.base import FETCHING, FetchParameters
+from algorithms.fetching.base import FETCHING, FetchOptions, FetchParameters
 from algorithms.late_fetch.join_index import EntryStream, GivenIndex
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.graph import PageGraph
@@ -221,7 +221,7 @@ class FetchContract(Contract):
     def test_every_entry_is_joined_once(self, entries: list[tuple[int, int]], memory: int, k: float, batch: int) -> None:
         """On any join index, in any memory: with no more pages than frames, and the same way every time."""
         files = relations(6, 6)
-        first, second = (joined(self.name, files, entries, FetchParameters(memory, k), batch) for _ in range(2))
+        first, second = (joined(self.name, files, entries, FetchParameters(memory, FetchOptions(k=k)), batch) for _ in range(2))
         same = first == second  # pytest would look for minutes for the least difference of long lists
         assert same, "the second time is not like the first"
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.joins.base import JOINS, JoinParameters, page_format, plan
+from algorithms.joins.base import JOINS, JoinOptions, JoinParameters, page_format, plan
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.options import options_in
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Work
@@ -40,6 +41,12 @@ def file(name: str, relation: str, codes: Integers, **sizes: Any) -> HeapFile:
     return relation_file(relation, codes, page_format=page_format(name), **sizes)
 
 
+def options_of(name: str, **wanted: Any) -> JoinOptions:
+    """A join's options: those of the wanted that it takes, and its defaults."""
+    kind = JOINS.load(name).OPTIONS
+    return kind(**{option: value for option, value in wanted.items() if option in options_in(kind)})
+
+
 def outcome_or_refusal(
     name: str, left: HeapFile, right: HeapFile, parameters: JoinParameters, allocation: Any = None
 ) -> AlgorithmRun | None:
@@ -61,7 +68,11 @@ class JoinContract(Contract):
     @property
     def fetches_late(self) -> bool:
         """Whether rows are fetched for results once keys have met."""
-        return bool({"columns", "fetch"} & set(JOINS.load(self.name).OPTIONS))
+        return bool({"columns", "fetch"} & options_in(JOINS.load(self.name).OPTIONS).keys())
+
+    def parameters(self, memory: int, *, page_io: bool = False, **wanted: Any) -> JoinParameters:
+        """Parameters with those of the wanted options that the join takes."""
+        return JoinParameters(memory, page_io, options=options_of(self.name, partition=self.method, **wanted))
 
     @examples(40)
     @given(key_codes(), key_codes(), st.integers(1, 60), st.booleans(), st.one_of(st.none(), st.integers(0, 99)))
@@ -72,7 +83,7 @@ class JoinContract(Contract):
         if self.fetches_late and len(oracle(left, right)) > 1000:  # rows are fetched for each result: fewer rows of the same keys
             left, right = left[:30], right[:30]
         files = relations(self.name, left, right, seed)
-        outcome = outcome_or_refusal(self.name, *files, JoinParameters(memory, page_io=page_io, partition=self.method))
+        outcome = outcome_or_refusal(self.name, *files, self.parameters(memory, page_io=page_io))
         if outcome is None:
             needed = np.sqrt(1.2 * max(file.pages for file in files))
             assert memory < 2 * needed + 4, "memory well above every bound is refused"
@@ -90,9 +101,7 @@ class JoinContract(Contract):
             files, expected = relations(self.name, left, right), oracle(left, right)
             served = []
             for memory in memories:
-                parameters = JoinParameters(
-                    memory, columns=() if skew else None, partition=self.method
-                )  # half a million results, and nothing fetched for each
+                parameters = self.parameters(memory, columns=() if skew else None)  # half a million results, and nothing fetched for each
                 outcome = outcome_or_refusal(self.name, *files, parameters)
                 served.append(outcome is not None)
                 if outcome is not None:
@@ -106,10 +115,8 @@ class JoinContract(Contract):
         if self.fetches_late:
             left, right = left[:30], right[:60]
         files = relations(self.name, left, right)
-        blocked = outcome_or_refusal(self.name, *files, JoinParameters(memory, partition=self.method))
-        paged = outcome_or_refusal(
-            self.name, *relations(self.name, left, right), JoinParameters(memory, page_io=True, partition=self.method)
-        )
+        blocked = outcome_or_refusal(self.name, *files, self.parameters(memory))
+        paged = outcome_or_refusal(self.name, *relations(self.name, left, right), self.parameters(memory, page_io=True))
         if blocked is None or paged is None:
             assert blocked is paged is None
             return
@@ -123,7 +130,7 @@ class JoinContract(Contract):
     def test_the_same_requests_every_time_and_in_every_driver(self) -> None:
         rng = np.random.default_rng(5)
         left, right = rng.integers(0, 300, 400), rng.integers(0, 300, 900)
-        parameters = JoinParameters(30, partition=self.method)
+        parameters = self.parameters(30)
         first, second = (run(plan(self.name, *relations(self.name, left, right, 1), parameters), 30) for _ in range(2))
         assert first.extents == second.extents
         np.testing.assert_array_equal(first.pairs, second.pairs)
@@ -161,7 +168,7 @@ class JoinContract(Contract):
     def test_results_stream_out(self) -> None:
         """120,000 pairs from 800 tuples: no batch holds more than a part of them."""
         left, right = np.zeros(200, np.int64), np.zeros(600, np.int64)
-        parameters = JoinParameters(60, columns=())  # what is fetched after a join need not move so often here
+        parameters = self.parameters(60, columns=())  # what is fetched after a join need not move so often here
         outcome = run(plan(self.name, *relations(self.name, left, right), parameters), 60)
         assert len(outcome.pairs) == 120_000 == len(np.unique(outcome.pairs, axis=0))
         assert max(outcome.batches) <= 1 << 16
@@ -176,7 +183,7 @@ class JoinContract(Contract):
         rng = np.random.default_rng(1)
         left, right = rng.permutation(1200), rng.integers(0, 1200, 3000)
         for memory in (60, 400):
-            files, parameters = relations(self.name, left, right), JoinParameters(memory, partition=self.method)
+            files, parameters = relations(self.name, left, right), self.parameters(memory)
             run = trace_only(plan(self.name, *files, parameters), files)
             allocation = JOINS.load(self.name).allocate(files[0].pages, files[1].pages, parameters)
             phases = counts(formula, sizes_of(files, memory, self.name, parameters, run.result_rows), allocation)
@@ -194,7 +201,7 @@ class JoinContract(Contract):
         default = JOINS.load(self.name).allocate(files[0].pages, files[1].pages, JoinParameters(1000))
         changes: dict[str, Any] = {field.name: data.draw(st.integers(-1, 12), field.name) for field in dataclasses.fields(default)}
         allocation: Any = dataclasses.replace(default, **changes)
-        outcome = outcome_or_refusal(self.name, *files, JoinParameters(memory, partition=self.method), allocation)
+        outcome = outcome_or_refusal(self.name, *files, self.parameters(memory), allocation)
         if outcome is not None:
             check(allocation, memory)
             np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(left, right))

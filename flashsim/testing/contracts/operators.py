@@ -127,7 +127,7 @@ class PartitionContract(Contract):
         self, rows: int, buckets: int, sizes: tuple[int, int], page_io: bool, in_series: bool, stay: int, options: dict[str, int]
     ) -> None:
         """Of rows of all lengths, some of which stay in memory; by whole buffers, and a page a request."""
-        parameters = PartitionParameters(self.name, page_io, in_series=in_series, **taken(self.name, **options))
+        parameters = PartitionParameters(self.name, **taken(self.name, **options), page_io=page_io, in_series=in_series)
         one = Pass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
         found, run = ran(one)
         if in_series:

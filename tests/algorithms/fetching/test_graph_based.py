@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from algorithms.fetching.base import ENTRY_BYTES, FETCHING, FetchParameters
+from algorithms.fetching.base import ENTRY_BYTES, FETCHING, FetchOptions, FetchParameters
 from algorithms.late_fetch.join_index import Entries, EntryStream, GivenIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.graph import PageGraph
@@ -48,7 +48,7 @@ def fetches(strategy: str, index: GivenIndex, memory: int, k: float = 1.0) -> in
 
     def algorithm() -> Algorithm:
         yield Phase("fetch")
-        yield from FETCHING.load(strategy).fetch(index, cache, FetchParameters(memory, k))
+        yield from FETCHING.load(strategy).fetch(index, cache, FetchParameters(memory, FetchOptions(k=k)))
 
     trace_only(algorithm(), files)
     return cache.fetches
@@ -111,7 +111,7 @@ def test_with_one_frame_each_result_takes_two_fetches_at_most(memory: int, k: fl
     fetched: dict[int, int] = {}
     for least in (1, 2):
         cache, frames = PageCache(*files, memory), []
-        parameters = FetchParameters(memory, k, least_frames=least)
+        parameters = FetchParameters(memory, FetchOptions(k=k, least_frames=least))
 
         def algorithm(cache: PageCache = cache, parameters: FetchParameters = parameters, frames: list[int] = frames) -> Algorithm:
             yield Phase("fetch")
@@ -190,4 +190,8 @@ def test_memory_comes_back_if_the_graph_needs_less() -> None:
 def test_an_entry_that_fits_on_no_page_is_refused() -> None:
     cache = PageCache(*relations(), 9)
     with pytest.raises(InvalidParameterError, match="entry bytes: 513, but an entry must fit on a page of 512 B"):
-        next(FETCHING.load("graph-based").fetch(GivenIndex(np.array([0]), np.array([0])), cache, FetchParameters(9, entry_bytes=513)))
+        next(
+            FETCHING.load("graph-based").fetch(
+                GivenIndex(np.array([0]), np.array([0])), cache, FetchParameters(9, FetchOptions(entry_bytes=513))
+            )
+        )

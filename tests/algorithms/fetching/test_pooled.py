@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algorithms.fetching.base import FETCHING, FetchParameters, check_options
+from algorithms.fetching.base import FETCHING, FetchOptions, FetchParameters, check_options
 from algorithms.joins.base import JOINS, JoinParameters
+from algorithms.joins.digest import DigestOptions
 from algorithms.late_fetch.join_index import GivenIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
@@ -37,7 +38,7 @@ def test_reads_are_the_misses_of_a_simulation(policy: str, entries: list[tuple[i
     def algorithm() -> Algorithm:
         yield Phase("fetch")
         index = GivenIndex(rows[:, 0], rows[:, 1], batch)
-        yield from FETCHING.load("pooled").fetch(index, cache, FetchParameters(frames, policy=policy))
+        yield from FETCHING.load("pooled").fetch(index, cache, FetchParameters(frames, FetchOptions(policy=policy)))
 
     run = trace_only(algorithm(), files, results=lambda r, s: pairs.append(np.column_stack([r, s])))
     alone = Simulation(replacement_policy(policy), min(frames, cache.pages))
@@ -62,5 +63,5 @@ def test_unfit_policies_are_refused(tmp_path: Path) -> None:
         ("pooled", str(tmp_path / "mine.py"), FlashsimError, "does not define"),
     ]:
         with pytest.raises(kind, match=told):
-            JOINS.load("digest").check(JoinParameters(20, fetch=fetch, policy=policy))
-    check_options("pooled", None, None)
+            JOINS.load("digest").check(JoinParameters(20, options=DigestOptions(fetch=fetch, policy=policy)))
+    check_options(FetchOptions(fetch="pooled"))

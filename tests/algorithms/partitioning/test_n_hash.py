@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from algorithms.files import temporary_files
 from algorithms.hashing.buckets import bucket_numbers, partition
 from algorithms.hashing.table import hash_keys
-from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.base import BucketOptions, JoinParameters, plan
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters, bucket_layouts, check_buffers
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.drivers import trace_only
@@ -263,7 +263,7 @@ def test_an_overfull_bucket_is_partitioned_again(sub_buffer: int) -> None:
     random = np.random.default_rng(1)
     r_codes, s_codes = random.permutation(2000), random.integers(0, 2000, 8000)
     r, s = relation_file("r", r_codes, page_size=1024), relation_file("s", s_codes, page_size=1024)
-    told = JoinParameters(16, partition="n-hash", sub_buffer=sub_buffer)
+    told = JoinParameters(16, options=BucketOptions("n-hash", sub_buffer))
     outcome = run(plan("grace-hash", r, s, told, GraceAllocation(1, 5, 5, 5, 10)), 16)
     assert any(name.count("/bucket-") == 2 for name in outcome.lengths) and len(outcome.psyncs) > 2
     np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(r_codes, s_codes))
@@ -275,7 +275,7 @@ def test_hybrid_hash_with_nothing_something_and_everything_in_memory(workspace: 
     r_codes, s_codes = random.permutation(1000), random.integers(0, 1200, 3000)
     r, s = relation_file("r", r_codes), relation_file("s", s_codes)
     given = HybridAllocation(buckets, 10 if buckets else 0, 10, workspace, 10, 50 if buckets else 0)
-    outcome = run(plan("hybrid-hash", r, s, JoinParameters(memory, partition="n-hash"), given), memory)
+    outcome = run(plan("hybrid-hash", r, s, JoinParameters(memory, options=BucketOptions("n-hash")), given), memory)
     np.testing.assert_array_equal(outcome.sorted_pairs(), oracle(r_codes, s_codes))
     written = sum(count for name, count in outcome.tuples.items() if name.count("/bucket-") == 1)
     assert written == 4000 if workspace == 0 else written == 0 if not buckets else 0 < written < 4000

@@ -13,6 +13,7 @@ import pytest
 
 from algorithms.hashing.buckets import partition
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.digest import DigestOptions
 from algorithms.partitioning import base
 from algorithms.partitioning.base import PartitionBuffers, PartitionParameters
 from flashsim.core.errors import CapacityError, InvalidParameterError
@@ -304,7 +305,7 @@ def test_reads_in_series_are_what_they_are_one_by_one(
         def take(*columns: Any, into: list[int] = rows[-1]) -> None:
             into += np.stack(columns).T.reshape(-1).tolist()
 
-        parameters = JoinParameters(12, True, first="external-sort-merge", fetch=fetch, in_series=in_series)
+        parameters = JoinParameters(12, True, options=DigestOptions(first="external-sort-merge", fetch=fetch), in_series=in_series)
         with ParquetRecorder(tmp_path / str(in_series)) as recorder:
             kind = Device if in_series else _CountsSeeks
             devices = [kind(presets.load("mtron-msd-sata3025-16gb")) for _ in range(1 + (placement == "two-disks"))]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from algorithms.files import parallel_scan
-from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.base import BucketOptions, JoinParameters, plan
 from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.request import FLUSH, READ, WRITE, Completions, make_requests
@@ -200,7 +200,7 @@ def test_a_join_of_strands_keeps_its_times(drive: str, join: str, here: Path) ->
     """To the nanosecond, on a device that holds what the join's did before."""
     files = tuple(lay_out(each, 4096) for each in open_pair("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey"))
     with ParquetRecorder(here / "strands.parquet") as recorder:
-        algorithm = plan(join, files[0], files[1], JoinParameters(80, partition="para-hash", strands=8))
+        algorithm = plan(join, files[0], files[1], JoinParameters(80, options=BucketOptions("para-hash", strands=8)))
         run = run_strands(algorithm, files, Machine([Device.open(drive)], cpu.load("pentium-d-2009").on_cores(4), recorder))
     found: list[Completions] = []
     device = Device.open(drive)

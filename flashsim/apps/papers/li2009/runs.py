@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.digest import DigestOptions
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.apps.papers.li2009 import pages as page_format
 from flashsim.core.request import Integers
@@ -131,8 +132,8 @@ def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, *
         return plan(BASIC, *files, JoinParameters(memory, page_io=True))
     ratio = disk_of(presets.load(DEVICE), setup.page_size).latency_ratio
     graph = {"least_frames": setup.least_frames, **({"k": setup.k} if setup.method == "graph-based" else {}), **graph}
-    parameters = JoinParameters(memory, True, first=BASIC, fetch=setup.method, latency_ratio=ratio, in_series=True, **graph)
-    return plan("digest", *files, parameters)
+    options = DigestOptions(first=BASIC, fetch=setup.method, **graph)
+    return plan("digest", *files, JoinParameters(memory, True, options=options, latency_ratio=ratio, in_series=True))
 
 
 def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:
@@ -187,7 +188,7 @@ def count_pages(seed: int) -> list[int]:
         table(name, 2 * draw.permutation(pages * per_page) + side, size, 8 * KIB)
         for side, (name, (pages, per_page, size)) in enumerate(_EXAMPLE.items())
     )
-    parameters = JoinParameters(20, page_io=True, first=BASIC, fetch="naive", in_series=True)
+    parameters = JoinParameters(20, page_io=True, options=DigestOptions(first=BASIC, fetch="naive"), in_series=True)
     runs = [execute((customer, orders), plan(join, customer, orders, parameters))[0][0] for join in (BASIC, "digest")]
     pages, own = ({phase.name: phase.pages for phase in run.phases} for run in runs)
     basic, digest, projected = sum(pages.values()), sum(own.values()), own["project"]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.digest import DigestOptions
 from algorithms.late_fetch.columns import with_digests
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
@@ -29,6 +30,7 @@ from flashsim.storage.source.base import TableRecords
 from flashsim.studies.formulas.comparison import formula, sizes_of
 from flashsim.studies.runs.drives import disk_of
 from flashsim.studies.runs.joining import lay_out, open_pair
+from flashsim.testing.contracts.joins import options_of
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.join_costs.base import PhaseCounts, Sizes
@@ -66,7 +68,14 @@ class Drawn:
     base: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.base_files: Sequence[HeapFile] = with_digests(self.files) if self.parameters.digests_stored else self.files
+        self.base_files: Sequence[HeapFile] = (
+            with_digests(self.files) if getattr(self.parameters.options, "digests_stored", False) else self.files
+        )
+
+    @property
+    def fetch(self) -> str:
+        """The strategy of a digest join."""
+        return self.parameters.options_of(DigestOptions).fetch
 
     @cached_property
     def allocation(self) -> Allocation:
@@ -133,9 +142,9 @@ def draw(number: int) -> Drawn:
     kernel, columns = str(random.choice(KERNELS)), COLUMNS[random.integers(len(COLUMNS))]
     if join == "digest":
         stored = bool(random.random() < 0.3)
-        parameters = replace(parameters, first=kernel, fetch=str(random.choice(STRATEGIES)), digests_stored=stored)
+        parameters = replace(parameters, options=DigestOptions(first=kernel, digests_stored=stored, fetch=str(random.choice(STRATEGIES))))
     else:
-        parameters = replace(parameters, columns=columns, kernel=kernel)
+        parameters = replace(parameters, options=options_of(join, columns=columns, kernel=kernel))
     files = lay_out(r, page_size, page_format), lay_out(s, page_size, page_format)
     parameters = replace(parameters, memory=max(memory, sum(file.pages for file in files) // 100))  # nested loops would take minutes
     while True:
@@ -163,9 +172,9 @@ def check(drawn: Drawn) -> None:
         ends = len(drawn.ends[name])
         what = drawn.parameters, name, ran, told, ends
         if name not in drawn.told and ran.requests:
-            assert drawn.parameters.fetch == "page-based" and name in ("sort candidates", "merge candidates"), what
-        elif name == "fetch" and drawn.parameters.fetch not in EXPECTED:
-            more = 0 if drawn.parameters.fetch in PUT_ASIDE else math.inf
+            assert drawn.fetch == "page-based" and name in ("sort candidates", "merge candidates"), what
+        elif name == "fetch" and drawn.fetch not in EXPECTED:
+            more = 0 if drawn.fetch in PUT_ASIDE else math.inf
             assert near(drawn.base[name], told.pages, more), what
         elif drawn.of_sparse_keys and name in ("first", "further"):
             both = [drawn.told[phase].total.pages for phase in ("first", "further")]
@@ -210,9 +219,8 @@ def of_few_keys(rows: tuple[int, int], keys: int, page_size: int, memory: int) -
         for name, count in zip("rs", rows, strict=True)
     )
     r, s = (lay_out(relation, page_size, "sqlite") for relation in open_pair(*tables, "key"))
-    parameters = JoinParameters(
-        memory, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio, first="sort-merge", fetch="pooled"
-    )
+    options = DigestOptions(first="sort-merge", fetch="pooled")
+    parameters = JoinParameters(memory, options=options, latency_ratio=disk.latency_ratio, access_ratio=disk.access_ratio)
     drawn = Drawn("digest", (r, s), parameters, disk)
     drawn.run()
     return drawn
@@ -248,7 +256,7 @@ def test_a_bucket_that_is_too_large_by_chance_is_read_more_often_than_the_formul
 def test_seconds_on_a_flash_drive(number: int) -> None:
     """At most 10 % above the formula; below it as far as the drive goes on where the last request ended, most with pages of a sector."""
     drawn, preset = draw(number), presets.load(DRIVE)
-    if drawn.of_sparse_keys or (drawn.join == "digest" and drawn.parameters.fetch not in EXPECTED):
+    if drawn.of_sparse_keys or (drawn.join == "digest" and drawn.fetch not in EXPECTED):
         return
     page_size = drawn.files[0].page_size
     (run,) = simulate(drawn.algorithm(), drawn.base_files, [Machine([Device(preset)], None)])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
+from algorithms.joins.digest import DigestOptions
 from algorithms.late_fetch.columns import with_digests
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution.drivers import trace_only
@@ -41,7 +42,7 @@ def relations(selectivity: float, rows: int = 6000, page_format: str = "sqlite",
 
 def ran_and_told(join: str, files: tuple[HeapFile, HeapFile], parameters: JoinParameters) -> tuple[Run, JoinCost]:
     allocation = JOINS.load(join).allocate(*sorted(file.pages for file in files), parameters)
-    there = with_digests(files) if parameters.digests_stored else files
+    there = with_digests(files) if getattr(parameters.options, "digests_stored", False) else files
     run = trace_only(plan(join, *files, parameters, allocation), there)
     told = formula(join, sizes_of(files, parameters.memory, join, parameters, run.result_rows), DISK, allocation)
     assert told is not None
@@ -52,7 +53,9 @@ def ran_and_told(join: str, files: tuple[HeapFile, HeapFile], parameters: JoinPa
 @pytest.mark.parametrize("stored", [False, True])
 def test_digest_join_has_the_phases_and_pages_that_the_formula_says(first: str, stored: bool) -> None:
     """Whatever the first join is: projection, its own formula on digests, and the join index to the page; fetches at least as many."""
-    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, first=first, fetch="planned", digests_stored=stored))
+    run, told = ran_and_told(
+        "digest", relations(0.2), JoinParameters(24, options=DigestOptions(first=first, digests_stored=stored, fetch="planned"))
+    )
     counted = {phase.name: phase.total for phase in told.phases}
     assert {phase.name for phase in run.phases} == set(counted)
     assert ("project" in counted) != stored and ("index" in counted) == (first != "external-sort-merge")
@@ -67,7 +70,7 @@ def test_digest_join_has_the_phases_and_pages_that_the_formula_says(first: str, 
 @pytest.mark.parametrize(("selectivity", "memory"), [(0.02, 30), (0.2, 20), (0.2, 120), (0.9, 150)])
 def test_naive_fetches_of_independent_orders(first: str, selectivity: float, memory: int) -> None:
     """Sort-merge gives entries by keys, which lie anywhere, and others by scans; 5 % are the noise of some hundred fetches."""
-    run, told = ran_and_told("digest", relations(selectivity), JoinParameters(memory, first=first, fetch="naive"))
+    run, told = ran_and_told("digest", relations(selectivity), JoinParameters(memory, options=DigestOptions(first=first, fetch="naive")))
     counted = {phase.name: phase.total.pages for phase in told.phases}
     assert {phase.name: phase.pages for phase in run.phases}["fetch"] == pytest.approx(counted["fetch"], rel=0.05)
 
@@ -76,7 +79,7 @@ def test_naive_fetches_of_independent_orders(first: str, selectivity: float, mem
 def test_fetches_of_block_nested_loops_without_what_they_sort(memory: int) -> None:
     """Beside fetches the phase has requests of temporary files: pages of entries written, sorted and read."""
     files = relations(0.9)
-    run, told = ran_and_told("digest", files, JoinParameters(memory, fetch="blocks"))
+    run, told = ran_and_told("digest", files, JoinParameters(memory, options=DigestOptions(fetch="blocks")))
     written = run.phases[-1].pages_written
     assert run.phases[-1].pages_read - written == pytest.approx(told.phases[-1].total.pages, rel=0.03)
 
@@ -86,7 +89,9 @@ def test_fetches_of_block_nested_loops_without_what_they_sort(memory: int) -> No
 @pytest.mark.parametrize("columns", [None, ("R.p", "S.key"), ("S.p",), ()])
 def test_joins_by_column_move_what_the_formula_says(join: str, memory: int, columns: tuple[str, ...] | None) -> None:
     """The same phases: scans of minipages and passes over keys, the join index, what is put aside, and each needed page once."""
-    run, told = ran_and_told(join, relations(0.3, page_format="pax"), JoinParameters(memory, columns=columns))
+    run, told = ran_and_told(
+        join, relations(0.3, page_format="pax"), JoinParameters(memory, options=JOINS.load(join).OPTIONS(columns=columns))
+    )
     counted = {phase.name: phase for phase in told.phases}
     assert {phase.name for phase in run.phases if phase.pages} <= set(counted)
     for ran in run.phases:
@@ -153,7 +158,9 @@ def test_rows_that_join_and_lie_together_lie_on_fewer_pages_than_the_formula_exp
 def test_the_whole_is_compared_over_phases_that_have_a_formula() -> None:
     """Page-based fetching sorts and merges what it has fetched, for which there is none."""
     r, s = relations(0.2)
-    result = simulate_join(JoinSetting("digest", 24, first="grace-hash", fetch="page-based", cpu=None), (r, s), ["intel-x25e-64gb"])
+    result = simulate_join(
+        JoinSetting("digest", 24, cpu=None, given={"first": "grace-hash", "fetch": "page-based"}), (r, s), ["intel-x25e-64gb"]
+    )
     *phases, whole = compare_join(result)[0]
     known = [phase for phase in phases if phase.formula_io is not None]
     assert whole.phases_left_out == ("sort candidates", "merge candidates") == tuple(row.phase for row in phases if row not in known)
@@ -170,7 +177,7 @@ def test_the_whole_is_compared_over_phases_that_have_a_formula() -> None:
 
 
 def remarks_of(algorithm: str, files: tuple[HeapFile, HeapFile], memory: int, **options: str) -> dict[str, str]:
-    result = simulate_join(JoinSetting(algorithm, memory, cpu=None, **options), files, ["intel-x25e-64gb"])  # type: ignore[arg-type]
+    result = simulate_join(JoinSetting(algorithm, memory, cpu=None, given=options), files, ["intel-x25e-64gb"])
     (rows,) = compare_join(result)
     table = comparison_table(rows)
     assert ("remark" in table.columns) == any(row.remark for row in rows)
@@ -215,9 +222,9 @@ def test_a_cache_that_holds_all_pages_fetches_each_once() -> None:
 def test_a_first_join_of_ones_own_brings_its_formula_or_there_is_none(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from algorithms.joins.bnl import FORMULA, allocate, join\n")
     (tmp_path / "plain.py").write_text("from algorithms.joins.bnl import allocate, join\n")
-    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, first=str(tmp_path / "mine.py")))
+    run, told = ran_and_told("digest", relations(0.2), JoinParameters(24, options=DigestOptions(first=str(tmp_path / "mine.py"))))
     assert {phase.name for phase in run.phases} == {phase.name for phase in told.phases} >= {"digest mine: join"}
-    parameters = JoinParameters(24, first=str(tmp_path / "plain.py"))
+    parameters = JoinParameters(24, options=DigestOptions(first=str(tmp_path / "plain.py")))
     allocation = JOINS.load("digest").allocate(9, 9, parameters)
     assert formula("digest", sizes_of(relations(0.2), 24, "digest", parameters), DISK, allocation) is None
 

@@ -26,7 +26,7 @@ from tests.cases import with_each
 FLASH = [name for name in presets.names() if presets.load(name).flash]
 #: The closed form does not know that the pages of a word line that are programmed at once lie on one die.
 BEYOND = [name for name in FLASH if (flash := presets.load(name).flash) and flash.one_shot]
-SETTING = JoinSetting("grace-hash", 48, cpu=None, partition="n-hash")
+SETTING = JoinSetting("grace-hash", 48, cpu=None, given={"partition": "n-hash"})
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_requests_and_calls_of_a_join(algorithm: str, files: tuple[HeapFile, Hea
 def test_a_call_costs_the_formula_less_than_as_many_requests(files: tuple[HeapFile, HeapFile]) -> None:
     costs = {}
     for method in (N_HASH, TRADITIONAL):
-        told = compare_join(simulate_join(replace(SETTING, partition=method), files, ["micron-p300"]))[0][0]
+        told = compare_join(simulate_join(replace(SETTING, given={"partition": method}), files, ["micron-p300"]))[0][0]
         costs[method] = told.formula_io / told.formula_requests if told.formula_io and told.formula_requests else 0.0
     assert costs[N_HASH] < 0.7 * costs[TRADITIONAL]
 
@@ -86,7 +86,7 @@ def test_buffers_divided_for_a_drive(name: str, files: tuple[HeapFile, HeapFile]
 
 
 def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFile]) -> None:
-    setting = replace(SETTING, algorithm="hybrid-hash", partition=None)
+    setting = replace(SETTING, algorithm="hybrid-hash", given={})
     assert division(setting, files, "ocz-core-60gb", "haas") == (setting, None)
     assert division(setting, files, "ocz-core-60gb", "drive")[1] is not None
 
@@ -97,9 +97,9 @@ def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFi
         ({}, "micron-p300", "best", "allocation: 'best' is unknown"),
         ({}, None, "drive", "name one"),
         ({}, "toshiba-5400-320gb", "drive", "no flash drive"),
-        ({"sub_buffer": 8192}, "micron-p300", "drive", "sub-buffer: 8 KiB"),
+        ({"given": {"partition": "n-hash", "sub_buffer": 8192}}, "micron-p300", "drive", "sub-buffer: 8 KiB"),
         ({"algorithm": "hybrid-hash"}, "micron-p300", "drive", "not of hybrid-hash with n-hash"),
-        ({"algorithm": "simple-hash", "partition": None}, "micron-p300", "drive", "not of simple-hash"),
+        ({"algorithm": "simple-hash", "given": {}}, "micron-p300", "drive", "not of simple-hash"),
         ({"memory": 4}, "micron-p300", "drive", "memory: 4 pages"),
     ],
 )

@@ -13,6 +13,7 @@ import numpy as np
 
 from algorithms.files import Output, cell_size, drop, gathered
 from algorithms.joins.base import JoinParameters, plan
+from algorithms.joins.flash_join import FlashJoinOptions
 from algorithms.late_fetch.columns import KeyColumn, Scan, Scanned, Selection, key_column, scanned
 from algorithms.late_fetch.fetch import LateFetch, Side, check_columns_apart
 from flashsim.core.errors import InvalidParameterError
@@ -54,7 +55,7 @@ def pipeline(
     Parameters
     ----------
     parameters
-        `kernel` joins keys; `columns` is not looked at.
+        Their options are FlashJoin's: `kernel` joins keys; `columns` is not looked at.
     columns
         Those that the result wants of ``"R"``, ``"S"`` and ``"T"``, all of a relation that is not named.
     where
@@ -66,14 +67,13 @@ def pipeline(
     ------
     InvalidParameterError
         Pages that do not keep columns apart, or too little memory.
-    UnknownNameError
-        A column is wanted that is not stored.
-    CapacityError
-        A page does not hold what goes along with a row.
+    UnknownNameError, CapacityError
+        A column is wanted that is not stored, or a page does not hold what goes along with a row.
     """
     sides = _sides({"R": r, "S": s, "T": onward.t}, columns or {}, parameters.memory)
     scans = {label: _scan(side, onward, (where or {}).get(label), parameters, late=late) for label, side in sides.items()}
     share, page_io = max(1, parameters.memory // _SHARE), parameters.page_io
+    kernel = parameters.options_of(FlashJoinOptions).kernel
     fetch = LateFetch("pipeline", [sides[label] for label in "RST"], parameters.memory, share, page_io=page_io)
     pairs = FixedRows("pairs that joined", {"key": 8, "row": 8}, 0 if late else sides["R"].width + sides["S"].width)
     between = _Between(scans["R"], scans["S"].name, pairs, share, page_io=page_io)
@@ -89,10 +89,10 @@ def pipeline(
             yield Emit(r_rows, s_rows, (t_rows,))
 
     def run() -> Algorithm:
-        first, second = (replace(parameters, memory=parameters.memory - shares * share) for shares in (1, 2 if late else 1))
-        yield from scanned(plan(parameters.kernel, scans["R"], scans["S"], first), take_first, "first ")
+        first, second = (replace(parameters, memory=parameters.memory - shares * share, options=None) for shares in (1, 2 if late else 1))
+        yield from scanned(plan(kernel, scans["R"], scans["S"], first), take_first, "first ")
         pairs = yield from between.finish()
-        yield from scanned(plan(parameters.kernel, pairs, scans["T"], second), take_second, "second ")
+        yield from scanned(plan(kernel, pairs, scans["T"], second), take_second, "second ")
         if not isinstance(pairs, Scanned):
             yield from drop(pairs)
         if late:
