@@ -16,10 +16,9 @@ from flashsim.core.provenance import provenance
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
-from flashsim.studies.caching import comparison, curves, report, stepping
-from flashsim.studies.caching.running import policy_names
+from flashsim.studies.caching import comparison, curves, stepping
+from flashsim.studies.caching.running import parse_sample, policy_names
 from flashsim.studies.caching.session import CacheRuns, CacheStudy, NamedReferences, execute
-from flashsim.studies.caching.sizes import parse_sample
 from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.file.page_trace import keep as keep_references
 
@@ -38,15 +37,14 @@ class CacheOutcome(Outcome):
         return super().summary()
 
     def printout(self) -> Iterator[Part]:
-        """Tables of every policy, and of its device if there is one."""
-        yield from (f"{self.title}\n", report.runs_table(self.result), "", Explanation(report.EXPLAINED))
+        yield from (f"{self.title}\n", comparison.runs_table(self.result), "", Explanation(comparison.EXPLAINED))
         if len({run.size for run in self.result.runs}) > 1:
-            yield from ("", report.ratios_table(self.result))
+            yield from ("", comparison.ratios_table(self.result))
         if any(run.cost for run in self.result.runs):
-            yield from ("", report.served_table(self.result), "", Explanation(report.SERVED))
+            yield from ("", comparison.served_table(self.result), "", Explanation(comparison.SERVED))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, results=self.result, origin=self.provenance)
+        comparison.write_report(folder, results=self.result, origin=self.provenance)
 
     def keep(self, path: str | Path, to: str = "parquet") -> int:
         """Write the references into a file, as a trace of pages; return how many they are."""
@@ -88,7 +86,7 @@ class CacheOutcome(Outcome):
         return policy_names([text(each, "policy") for each in policies] or list(self.study.policies))
 
     def _draw(self) -> Figure:
-        return report.picture(self.result.rows())
+        return comparison.picture(self.result.rows())
 
 
 class CacheSteps(Outcome):
@@ -112,7 +110,6 @@ class CurveOutcome(Outcome):
         return super().summary()
 
     def printout(self) -> Iterator[Part]:
-        """The curves and percentiles of reuse distances."""
         yield from (f"{self.title}\n", curves.curves_table(self.result), "")
         if len(reuse := curves.reuse_table(self.result)):
             yield from (reuse, "")
@@ -141,12 +138,11 @@ class CacheComparison(Outcome):
         return pd.DataFrame([each.row() for each in self.result.pairs])
 
     def printout(self) -> Iterator[Part]:
-        """Every pair, the best of each size, and the method of confidence."""
-        tables = report.pairs_table(self.result), "", report.best_table(self.result)
+        tables = comparison.pairs_table(self.result), "", comparison.best_table(self.result)
         yield from (f"{self.title}\n", *tables, "", Explanation(comparison.METHOD))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, results=self.result.results, comparison=self.result, origin=self.provenance)
+        comparison.write_report(folder, results=self.result.results, comparison=self.result, origin=self.provenance)
 
     def best(self) -> pd.DataFrame:
         """A row a size: the best policy, those not distinguished from it, its hit ratio and the optimum's."""
@@ -157,18 +153,18 @@ class CacheComparison(Outcome):
         return pd.DataFrame(self.result.results.rows())
 
     def _draw(self) -> Figure:
-        return report.differences(self.result)
+        return comparison.differences(self.result)
 
 
 def comparison_of(source: NamedReferences, study: CacheStudy, provenance: dict[str, Any] | None = None) -> CacheComparison:
-    study = replace(study, policies=comparison.with_optimum(at_least_two(study.policies)), windows=comparison.WINDOWS)
+    others = [each for each in at_least_two(study.policies) if each != comparison.OPTIMUM]
+    study = replace(study, policies=[*others, comparison.OPTIMUM], windows=comparison.WINDOWS)
     with activity("simulating policies") as progress:
         results = execute(source, study, progress)
     return CacheComparison(comparison.PolicyComparison(results), results.title(), provenance)
 
 
 def at_least_two(policies: Sequence[str]) -> list[str]:
-    """The names of policies that are compared."""
     names = policy_names(policies)
     if len(names) < 2:
         raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")

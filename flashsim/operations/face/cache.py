@@ -26,8 +26,8 @@ from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.caching.on_device import Target
+from flashsim.studies.caching.running import parse_share
 from flashsim.studies.caching.session import CacheStudy, NamedReferences, execute
-from flashsim.studies.caching.sizes import parse_share
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
 from flashsim.studies.runs.outputs import final_name
@@ -212,7 +212,6 @@ class _Requests:
     page_size: int
 
     def batches(self) -> ReferenceBatches:
-        """See `flashsim.studies.caching.session.NamedReferences`."""
         with trace_file(self.trace) as file:
             yield from page_trace.page_trace(file, self.page_size).batches()
 
@@ -224,7 +223,6 @@ def _study(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoice
 
 
 def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str | None) -> NamedReferences:
-    """References of whatever describes them."""
     if isinstance(value, str | PathLike):
         return of_text(text(value, "trace"), study.page_size, study.seed, format_name, columns)
     if isinstance(value, tuple) and len(value) == 2 and all(hasattr(each, "__len__") and not isinstance(each, str) for each in value):

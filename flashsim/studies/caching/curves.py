@@ -19,11 +19,11 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import ReplacementPolicy
+from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.studies.caching.numbered import NumberedTrace, first_references
-from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
+from flashsim.studies.caching.running import CacheSetting, PoolSize, compilation, parse_sizes, policy_names, pool_sizes, run
 from flashsim.studies.caching.session import CacheStudy, NamedReferences
-from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
 from flashsim.studies.caching.sources import ArrayTrace
 from flashsim.studies.presentation.plots import legend, panels, stroke
 from flashsim.studies.presentation.report import Report
@@ -55,20 +55,18 @@ class Curves:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a policy and size, JSON-ready; ``error`` is half the width of the ratio's 95 % confidence interval."""
-        frames = np.array([size.frames for size in self.sizes])
-        return [
-            {
-                "policy": name,
-                "size": size.label,
-                "pages": size.frames,
-                "share": size.frames / self.pages,
-                "misses": misses,
-                "miss_ratio": misses / self.references,
-                "error": error,
-            }
-            for name, curve in self.curves.items()
-            for size, misses, error in zip(self.sizes, curve.misses(frames).tolist(), curve.error(frames).tolist(), strict=True)
-        ]
+        rows = []
+        for name, curve in self.curves.items():
+            misses, errors = curve.misses(self.frames).tolist(), curve.error(self.frames).tolist()
+            for size, count, error in zip(self.sizes, misses, errors, strict=True):
+                row = {"policy": name, "size": size.label, "pages": size.frames, "share": size.frames / self.pages}
+                rows.append(row | {"misses": count, "miss_ratio": count / self.references, "error": error})
+        return rows
+
+    @property
+    def frames(self) -> Integers:
+        """Pages of the pools of the sizes."""
+        return np.array([size.frames for size in self.sizes])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``reuse`` has percentiles of LRU's reuse distances, in pages, over the references that go to a page again."""
@@ -109,9 +107,8 @@ def curves(
     by_name = {LRU: curve}
     if policies := [replacement_policy(name) for name in others]:
         if (least := pools[0]).frames * curve.rate < 1:
-            raise InvalidParameterError(
-                "size", least.label, f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
-            )
+            bound = f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
+            raise InvalidParameterError("size", least.label, bound)
         steps, setting = [], CacheSetting(jobs=study.jobs, seed=study.seed)
         for trace, scale in _parts(source, study, curve.rate):
             with trace:
@@ -163,11 +160,8 @@ def _steps(
     progress: Progress | None,
 ) -> dict[str, Steps]:
     runs = run(trace, policies, [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools], setting, progress)
-    frames, steps_by_name = np.array([each.frames for each in pools]), {}
-    for place, policy in enumerate(policies):
-        misses = np.array([each.counts.misses for each in runs[place :: len(policies)]])
-        steps_by_name[policy.name] = Steps(frames, references - scale * misses)
-    return steps_by_name
+    frames, misses = np.array([each.frames for each in pools]), np.array([each.counts.misses for each in runs]).reshape(len(pools), -1)
+    return {policy.name: Steps(frames, references - scale * misses[:, place]) for place, policy in enumerate(policies)}
 
 
 def title(result: Curves) -> str:
@@ -176,9 +170,7 @@ def title(result: Curves) -> str:
 
 def explanation(result: Curves) -> str:
     others = ", ".join(name for name in result.curves if name != LRU)
-    how = f"In one pass, of all sizes: {LRU if LRU in result.curves else 'none'}." + (
-        f" Simulated at each size: {others}." if others else ""
-    )
+    how = f"In one pass, of all sizes: {LRU if LRU in result.curves else 'none'}." + f" Simulated at each size: {others}." * bool(others)
     if result.rate == 1:
         return f"{how} All pages were looked at: exact."
     return f"{how} Estimated from {result.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
@@ -188,14 +180,10 @@ def curves_table(result: Curves) -> Table:
     """A row a size, a column a policy: its miss ratio, with what it may be off."""
     columns: list[list[Entry]] = [[size.label for size in result.sizes], [size.frames for size in result.sizes]]
     for curve in result.curves.values():
-        ratios, errors = (100 * values for values in (curve.ratio(_frames(result)), curve.error(_frames(result))))
+        ratios, errors = 100 * curve.ratio(result.frames), 100 * curve.error(result.frames)
         texts = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
         columns.append(ratios.tolist() if result.rate == 1 else [*texts])
     return Table(["size", "pages", *(f"{name} miss %" for name in result.curves)], zip(*columns, strict=True), digits=3)
-
-
-def _frames(result: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([size.frames for size in result.sizes])
 
 
 def reuse_table(result: Curves) -> Table:
@@ -215,7 +203,7 @@ def picture(result: Curves) -> Figure:
     with panels(3.6) as (figure, axes):
         for number, (name, curve) in enumerate(result.curves.items()):
             look, one_pass = stroke(number), name == LRU
-            frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else _frames(result)
+            frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else result.frames
             ratios, errors = curve.ratio(frames), curve.error(frames)
             axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
             axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)

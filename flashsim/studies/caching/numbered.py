@@ -31,28 +31,13 @@ _BYTES = 4
 class NumberedTrace:
     """The references of a trace, to be gone through as often as it takes.
 
-    Parameters
-    ----------
-    title
-        The trace, in words.
-    batches
-        The references.
-    limit
-        Number of references, from the first on; all if None.
-    keep
-        Chooses the references of a batch that are kept, such as those to a sample of pages; all if None.
-    progress
-        Called with the number of references read.
+    `title` is the trace in words; `keep` chooses the rows of a batch whose references are kept, such as those to a sample of pages.
     """
 
     def __init__(
-        self,
-        title: str,
-        batches: Iterator[References],
-        limit: int | None = None,
-        keep: Callable[[Integers], np.ndarray] | None = None,
-        progress: Progress | None = None,
-    ) -> None:
+        self, title: str, batches: Iterator[References], limit: int | None = None,
+        keep: Callable[[Integers], np.ndarray] | None = None, progress: Progress | None = None,
+    ) -> None:  # fmt: skip
         self.title = title
         #: References that were read, references that are kept, and writes among these.
         self.read = self.references = self.writes = 0
@@ -173,9 +158,4 @@ def _write(file: IO[bytes], numbers: Numbers, begin: int | None = None) -> None:
 
 
 def _read(file: IO[bytes], begin: int, end: int) -> Numbers:
-    numbers = np.empty(end - begin, np.int32)
-    view, at = numbers.data.cast("B"), begin * _BYTES
-    while view:
-        count = os.preadv(file.fileno(), [view], at)
-        view, at = view[count:], at + count
-    return numbers
+    return np.frombuffer(bytearray(os.pread(file.fileno(), _BYTES * (end - begin), _BYTES * begin)), np.int32)

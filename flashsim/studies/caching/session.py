@@ -13,20 +13,27 @@ from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import NEVER, format_size
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.running import CacheSetting, PolicyRun, compilation, policy_names, run, warm_up_references
-from flashsim.studies.caching.sizes import MOST_FRAMES, parse_sizes, pool_sizes
+from flashsim.studies.caching.running import (
+    MOST_FRAMES,
+    CacheSetting,
+    PolicyRun,
+    compilation,
+    parse_sizes,
+    policy_names,
+    pool_sizes,
+    run,
+    warm_up_references,
+)
 from traces.summary.reuse import sampled_rows
 
 
 class NamedReferences(Protocol):
-    """A source of references that has a name."""
+    """A source of references, whose name is the trace in words; each call of `batches` begins with the first reference."""
 
     @property
-    def name(self) -> str:
-        """The trace, in words."""
+    def name(self) -> str: ...
 
-    def batches(self) -> ReferenceBatches:
-        """The references, from the first; each call begins anew."""
+    def batches(self) -> ReferenceBatches: ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class CacheStudy:
 
     #: Texts that `flashsim.studies.caching.running.policy_names` takes.
     policies: Sequence[str]
-    #: Texts that `flashsim.studies.caching.sizes.parse_sizes` takes.
+    #: Texts that `flashsim.studies.caching.running.parse_sizes` takes.
     sizes: Sequence[str]
     #: Bytes.
     page_size: int
@@ -121,10 +128,7 @@ def execute(source: NamedReferences, study: CacheStudy, progress: Progress | Non
         policies = [replacement_policy(name) for name in names]
         runs = run(trace, policies, sizes, setting, progress)
         if target is not None:
-            by_name = {policy.name: policy for policy in policies}
-            common = (setting.warm_up, setting.seed, progress)
-            runs = [
-                replace(each, cost=target.serve(trace, by_name[each.policy], each.size.frames, study.page_size, *common)) for each in runs
-            ]
+            by_name, common = {policy.name: policy for policy in policies}, (study.page_size, setting.warm_up, setting.seed, progress)
+            runs = [replace(each, cost=target.serve(trace, by_name[each.policy], each.size.frames, *common)) for each in runs]
     writes = round(trace.writes / study.sample)
     return CacheRuns(source.name, trace.read, writes, pages, study.page_size, study.sample, runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,6 @@ class ArrayTrace:
     writes: np.ndarray | None = None
 
     def batches(self) -> Iterator[References]:
-        """See `flashsim.studies.caching.session.NamedReferences`."""
         for begin in range(0, len(self.pages), BATCH):
             part = slice(begin, begin + BATCH)
             yield References(self.pages[part], None if self.writes is None else self.writes[part])
@@ -77,8 +76,10 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
     if format_name or columns:
         raise RefusedError(f"{'--format' if format_name else '--columns'}: {name} is generated, and no file with a format")
     defaults = {"page_size": page_size, "seed": seed}
-    if name == "join":
-        return join_trace(text, defaults)
+    if name == "join":  # such as join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...
+        trace = JoinTrace(text, parsed(text, _Join, defaults))
+        check_names(trace.setting, trace.join.buffers_for)
+        return trace
     if not name.endswith(".py") and name not in GENERATORS.names():
         raise UnknownNameError("trace", name, ["join", *GENERATORS.names()])
     return generated(text, **defaults)
@@ -151,10 +152,3 @@ class JoinTrace:
             with ParquetRecorder(Path(folder) / "join.parquet") as recorder:
                 run(lambda: plan(setting.algorithm, r, s, parameters, allocation), (r, s), sink=recorder)
             yield from page_trace(recorder.path, join.page_size).batches()
-
-
-def join_trace(text: str, defaults: Mapping[str, Any]) -> JoinTrace:
-    """References as they are asked for, such as ``join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...``."""
-    trace = JoinTrace(text, parsed(text, _Join, defaults))
-    check_names(trace.setting, trace.join.buffers_for)
-    return trace

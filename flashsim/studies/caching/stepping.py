@@ -66,8 +66,7 @@ def steps(source: NamedReferences, policies: Sequence[str], frames: int, limit: 
     writing = [False] * len(pages) if writes is None else writes.astype(bool).tolist()
     rows = []
     for name in policies:
-        pool = PlainPool(replacement_policy(name), frames, seed)
-        resident: list[int | None] = [None] * frames
+        pool, resident = PlainPool(replacement_policy(name), frames, seed), list[int | None]([None] * frames)
         for number, (page, write, next_use) in enumerate(zip(pages.tolist(), writing, next_uses, strict=True), start=1):
             known = page in pool.history
             outcome = pool.refer(page, write, next_use)
