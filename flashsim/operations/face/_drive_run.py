@@ -49,7 +49,6 @@ class TimelineFile:
 
     @classmethod
     def of(cls, path: Path | None, begin: int | None, end: int | None) -> TimelineFile | None:
-        """The timeline of these arguments, or None."""
         if path is None:
             return None
         begin, end = begin or 0, NEVER if end is None else end
@@ -58,7 +57,6 @@ class TimelineFile:
         return cls(path, begin, end)
 
     def draw(self, device: Device, origin: dict[str, Any]) -> AbstractContextManager[Timeline]:
-        """Begin the timeline of a device."""
         parts = {name: getattr(device.preset.flash, name, 0) for name in ("dies", "channels")}
         if device.preset.flash and device.preset.flash.bus_rate:
             parts["cores"] = device.preset.inside.cores if device.preset.inside else 0
@@ -95,7 +93,6 @@ class DriveRun:
 
     @cached_property
     def requests(self) -> pd.DataFrame:
-        """A row a request."""
         if self.trace is None:
             raise InvalidParameterError("requests", "False", "requests were not kept")
         columns = ["operation", "offset", "length", "arrival", "started", "completed"]
@@ -113,12 +110,10 @@ class DriveRun:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the write amplification."""
         below = [observation.BELOW_ONE] if self.amplification.get("total", 1) < 1 else []
         return below + ([in_python(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
 
     def as_dict(self) -> dict[str, Any]:
-        """The run JSON-ready."""
         document = self.report.as_dict(self.statistics)
         if self.preset is not None:
             return document | {"moved": self.moved, "state": self.state or None}
@@ -230,7 +225,6 @@ class DriveReplay:
         return runs
 
     def _place(self, run: DriveRun) -> Path | None:
-        """File for the requests of a run."""
         return _own_place(run) if self.out is None and self.requests else self.out
 
     def _writers(self, stack: ExitStack, place: Path | None) -> list[Observer]:

@@ -47,7 +47,6 @@ class ReplayOutcome(Outcome):
         return beside | (runs[first.device] if len(runs) == 1 and not self.together else {"devices": runs})
 
     def printout(self) -> Iterator[Part]:
-        """The report of every device, and changes of requests."""
         by = f" by {self.runs[0].replay.how}" if self.runs[0].replay else ""
         if self.together:
             yield f"{self.name} on {len(self.runs)} devices{by}, {self.pace}"

@@ -23,8 +23,7 @@ if TYPE_CHECKING:  # names of sources need it not
 class ArrowStream(Protocol):
     """Arrow tables and readers, and the frames of pandas, Polars and DuckDB."""
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Arrow's stream interface."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 #: Messages that say what a table, and a trace, may be.

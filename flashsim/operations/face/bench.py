@@ -33,7 +33,6 @@ class BenchOutcome(Outcome):
         self.lead = f"{result.device}, {format_size(result.size)}; state: {result.state}; {format_duration(result.pause)} between runs"
 
     def printout(self) -> Iterator[Part]:
-        """Nominal figures beside the cited ones, and every benchmark's tables."""
         yield f"{self.lead}\n"
         if self.result.figures:
             yield from (session.figures_table(self.result.figures), "")

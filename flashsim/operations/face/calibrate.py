@@ -35,7 +35,6 @@ class CalibrationOutcome(Outcome):
         self.lead = f"{result.device}, {format_size(result.size)}; {'read and written' if has_writes else 'only read'}"
 
     def printout(self) -> Iterator[Part]:
-        """Measured and simulated times, and their agreement."""
         yield f"{self.lead}\n"
         for held_out in (False, True):
             yield from (self.result.table(held_out), "")
@@ -84,7 +83,6 @@ class CpuOutcome(CalibrationOutcome):
         return self.result.table()
 
     def printout(self) -> Iterator[Part]:
-        """The prices."""
         yield self.result.table()
 
     def _write_report(self, folder: Path) -> None:

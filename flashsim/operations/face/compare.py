@@ -47,7 +47,6 @@ class ComparisonOutcome(Outcome):
     FILES = (REPORT,)
 
     def printout(self) -> Iterator[Part]:
-        """Times by every witness, the noise of the real file, and the meaning of the columns."""
         yield from (Explanation(self.title), "", joins_report.table(self.result), "", joins_report.noise_table(self.result), "")
         for name, meaning in joins_report.MEANING:
             yield Explanation(f"{name}: {meaning}")
@@ -178,14 +177,12 @@ class ClosedLoopOutcome(Outcome):
         return closed_loop.summary_table(self.groups)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         document = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups["demerit"].iloc[0]}
         document |= {"by_class": closed_loop.by_class(self.groups)}
         document |= {"groups": closed_loop.as_json(self.groups), "notes": list(self.preset.notes)}
         return document | ({"ablation_demerit_ms": self.parts} if self.parts else {})
 
     def printout(self) -> Iterator[Part]:
-        """Means, percentiles and demerits."""
         yield from (f"{self.title}\n", closed_loop.summary_table(self.groups), "", closed_loop.percentile_table(self.groups))
         if self.parts:
             yield from ("", closed_loop.ablation_table(self.parts))

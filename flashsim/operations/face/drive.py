@@ -94,7 +94,6 @@ class Drive:
 
     @property
     def name(self) -> str:
-        """The preset's name."""
         return self.device.name
 
     @property
@@ -103,7 +102,6 @@ class Drive:
         return self.device.capacity
 
     def copy(self) -> Drive:
-        """Another drive in the very same state."""
         return deepcopy(self)
 
     __copy__ = copy
@@ -116,7 +114,6 @@ class Drive:
 
     @property
     def is_flash(self) -> bool:
-        """The drive is a flash drive."""
         return self.device.preset.flash is not None
 
     @property
@@ -325,7 +322,6 @@ class Drive:
 
     @_alone
     def _change(self, zone: int, action: str) -> None:
-        """Do what touches no flash."""
         zones = self.device.zones
         self._has_past = True
         zones.require(getattr(zones, action), self._zone(zone))

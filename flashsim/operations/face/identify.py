@@ -48,7 +48,6 @@ class IdentificationOutcome(CalibrationOutcome):
         return pd.concat([pd.DataFrame(self.result.errors(kept)).assign(kept=kept) for _, kept in _SHOWN], ignore_index=True)
 
     def printout(self) -> Iterator[Part]:
-        """Figures that were kept back, errors, parameters with their intervals, and what figures do not tell."""
         yield from (f"{self.title}\n", self._figures(), "")
         for title, kept in _SHOWN:
             columns: dict[str, Any] = {"figures of": "kind", "number": "figures"}

@@ -54,7 +54,6 @@ class PoolOutcome(Outcome):
         self.seconds = seconds
 
     def printout(self) -> Iterator[Part]:
-        """Rates, traffic, figures and wear of every design, and formulas beside them."""
         results, recalls = self.result, self.result.recalled
         fresh = len(results.runs) - recalls
         yield from (self.title, f"How long: {self.seconds:.0f} s; {fresh} runs were made, {recalls} kept from before\n")
@@ -81,7 +80,6 @@ class PoolOutcome(Outcome):
         return pd.DataFrame(self._formulas)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready, as the command writes it."""
         return super().as_dict() | {"formula": self._formulas}
 
     def _write_report(self, folder: Path) -> None:

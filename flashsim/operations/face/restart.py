@@ -44,7 +44,6 @@ class Restarts:
     runs: Mapping[tuple[str, str], PeakToPeak]
 
     def title(self) -> str:
-        """The study in a line."""
         return f"A {self.ends} after {format_duration(self.time)}, recovery, and the way back to the peak"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -73,12 +72,10 @@ class RestartOutcome(Outcome):
         return pd.concat(frames, ignore_index=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         finite = self.summary().replace(float("inf"), None)
         return {"ends": self.result.ends, "rows": finite.astype(object).where(finite.notna(), None).to_dict("records")}
 
     def printout(self) -> Iterator[Part]:
-        """Seconds of each part."""
         yield from (self.title, "", self.summary().replace(float("inf"), float("nan")), "")
         yield Explanation(_EXPLAINED)
 

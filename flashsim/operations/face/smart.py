@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 20
-_count_to = lambda most: partial(fields.count, most=most)  # noqa: E731
 
 
 class SmartOutcome(Outcome):
@@ -47,13 +46,12 @@ class SmartOutcome(Outcome):
         return frame(self.result.rows())
 
     def printout(self) -> Iterator[Part]:
-        """EXPLAIN, the placements, and the first rows."""
         columns = same("where", "inside", "estimate_s", "simulated_s", "rows_to_host")
         yield from (self.title, "", self.explain(), "", Table.of(self.result.rows(), columns, digits=4), "")
         if (reason := self.result.choice.reason()) is not None:
             yield Explanation(reason)
-        if self.result.estimates.break_even is not None:
-            yield Explanation(f"By formula both places take as long where {self.result.estimates.break_even:.1%} of the rows qualify.")
+        if (share := self.result.estimates.break_even) is not None:
+            yield Explanation(f"By formula both places take as long where {share:.1%} of the rows qualify.")
         table = self.result.frame()
         shown = [map(_text, column.to_pylist()) for column in spelled(table.slice(0, _SHOWN)).columns]
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
@@ -116,13 +114,16 @@ def smart(
             fields.choice(*session.PLACES),
         ),
     ] = AUTO,
-    drives: Annotated[int, Count("Drives over which the scanned table is striped.", parse=_count_to(session.MOST_DRIVES))] = 1,
+    drives: Annotated[
+        int, Count("Drives over which the scanned table is striped.", parse=partial(fields.count, most=session.MOST_DRIVES))
+    ] = 1,
     partition: Annotated[
         Any, Field("Rows on drives by the hash of a column; may be repeated.", "NAME=COLUMN", _columns, several=True, python="Or by table.")
     ] = None,
     types: Types = None,
     cores: Annotated[
-        int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=_count_to(MOST_CORES))
+        int | None,
+        Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=partial(fields.count, most=MOST_CORES)),
     ] = None,
     cpu: fields.Cpu = "hexacore-2016",
     page_size: fields.PageSize = "8KiB",

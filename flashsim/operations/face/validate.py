@@ -38,7 +38,6 @@ class PublishedOutcome(Outcome):
     """Published measurements of drives beside the same of their presets, fitted and predicted numbers apart."""
 
     def printout(self) -> Iterator[Part]:
-        """A table of all numbers, and the verdict on each claim with its source and the cause of a difference."""
         numbers = self.result.rows()
         columns = [*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else [])]
         rows = [[self._entry(row, name) for name in columns] for row in numbers]
@@ -80,7 +79,6 @@ class LoadOutcome(Outcome):
     """Drives under load beside what was measured on them, and how far each measure is off."""
 
     def printout(self) -> Iterator[Part]:
-        """A table of all rows, simulated and measured, and one of the errors of each drive and of its null model."""
         rows, errors = self.summary(), self.errors().rename(columns={"factor": "preset", "null_factor": "null"})
         rows["background"] = rows["background_per_s"].map("{:,.0f}".format)
         rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
@@ -118,7 +116,6 @@ class ReadsOutcome(Outcome):
     """Random reads of a preset beside those that were measured on the drive, and how far each measure is off."""
 
     def printout(self) -> Iterator[Part]:
-        """A table of all rows, simulated and measured, and one of the errors of each engine and size."""
         yield from (Explanation(self.title), "")
         for title, frame, keys in (
             ("rows", self.summary(), ["engine", "bs", "queue_depth", "processes"]),

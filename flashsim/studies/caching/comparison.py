@@ -23,8 +23,7 @@ from flashsim.core.units import MICROSECONDS, SECONDS, format_size
 from flashsim.studies.caching.running import PolicyRun
 from flashsim.studies.caching.session import CacheRuns
 from flashsim.studies.presentation.plots import LINES, MARKED, legend, lines, panels, stroke
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table, percent, same
 
 #: Windows that a trace is cut into, and the fewest that they are merged into.
@@ -115,7 +114,6 @@ class PolicyComparison:
             yield frames, list(runs)
 
     def pair(self, frames: int, first: str, second: str) -> Interval:
-        """The difference of hit ratios of two policies at a size."""
         for each in self.pairs:
             if each.first.size.frames == frames and {each.first.policy, each.second.policy} == {first, second}:
                 difference = each.difference

@@ -26,8 +26,7 @@ from flashsim.studies.caching.running import CacheSetting, PoolSize, compilation
 from flashsim.studies.caching.session import CacheStudy, NamedReferences
 from flashsim.studies.caching.sources import ArrayTrace
 from flashsim.studies.presentation.plots import legend, panels, stroke
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table
 from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps
 from traces.summary.reuse import parts_of, sampled_rows

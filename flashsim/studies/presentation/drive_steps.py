@@ -23,11 +23,12 @@ _COLUMN, _PAGE, _LEFT = 24, 11, 70
 
 @dataclass
 class Hold:
-    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does."""
+    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does.
 
-    #: The part, as `flashsim.core.spans.server_names` numbers them.
+    `server` is the part, as `flashsim.core.spans.server_names` numbers them, and `kind` the rectangle's that shows it.
+    """
+
     server: int
-    #: The kind of rectangle that shows it.
     kind: str
     text: str
     begin: int
@@ -96,17 +97,8 @@ def _begin(state: DriveState, writes: Iterable[int]) -> SteppedDrive:
 def blocks_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
     """Every flash page by its state, and what is at work and waits at each die, after each event of some writes.
 
-    Parameters
-    ----------
-    state
-        The drive before them, which is left as it is.
-    writes
-        Logical pages, which are written at the same time, as many at once as the drive's queue is deep.
-
-    Raises
-    ------
-    InvalidParameterError
-        A page that the drive does not have, too large a drive, or too many events.
+    `state` is the drive before them, which is left as it is; the logical pages of `writes` are written at the same time, as many at once as
+    the drive's queue is deep.  Pages that there are not, too large a drive and too many events are an InvalidParameterError.
     """
     drive = _begin(state, writes)
     frames = [Frame(_caption("before", drive), _blocks(drive))]

@@ -45,7 +45,6 @@ class Memory:
 
     @property
     def used(self) -> int:
-        """All pages that hold something."""
         return self.input + sum(self.outputs) + self.table
 
 

@@ -105,14 +105,8 @@ def lines(
 ) -> Figure:
     """A figure of lines, distinct by colour, marker and stroke, with their names above it, `names` beside each other.
 
-    Parameters
-    ----------
-    series
-        Places along both axes, by name; a single line needs none.
-    line
-        Arguments of `matplotlib.axes.Axes.plot` for each line, such as `STEPS`.
-    axis
-        Arguments of `matplotlib.axes.Axes.set`: labels, scales and limits.
+    `series` are places along both axes by name; a single line needs none.  `line` are arguments of `matplotlib.axes.Axes.plot` for each
+    line, such as `STEPS`, and others those of `matplotlib.axes.Axes.set`: labels, scales and limits.
     """
     with panels(height) as (figure, axes):
         for number, (name, (x, y)) in enumerate(series.items()):

@@ -36,7 +36,6 @@ class _Activity:
     message: str = ""
 
     def tell(self, done: float, total: float, message: str = "") -> None:
-        """See `flashsim.core.protocols.Progress`."""
         self.count, self.total, self.message = done, total, printable(message)
 
     @property
@@ -116,7 +115,6 @@ class Screen:
                 self._bars = self._drawn = None
 
     def _watch(self) -> None:
-        """Draw from time to time, until nothing is under way."""
         thread = threading.current_thread()
         while not self._changed.wait(_REDRAWN):
             with self._lock:

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.studies.presentation.plots import BINARY, LINES, STEPS, legend, lines, panels
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table, outstanding
 
 _SHARES = {"p50": "median", "p90": "90 %", "p99": "99 %", "p99.9": "99.9 %"}
@@ -120,7 +119,10 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         pictures["sizes"] = share_by_size(frames["sizes"])
     if summary["between"]:
         frames["between"] = pd.DataFrame({"nanoseconds": summary["between"]["values"], "share": summary["between"]["shares"]})
-        pictures |= {"between": times_between(frames["between"])} if len(frames["between"]) > 1 else {}
+        if len(frames["between"]) > 1:
+            step = np.maximum(frames["between"]["nanoseconds"], 1) / MICROSECONDS, 100 * frames["between"]["share"]
+            axis = {"xlabel": "time from one arrival to the next, µs", "ylabel": "share of requests, %"}
+            pictures["between"] = lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), **axis)
     if reuse:
         frames["reuse"] = pd.DataFrame({"cache": reuse["cache"], "served": reuse["served"]})
         pictures |= {"reuse": served_share(frames["reuse"])} if len(frames["reuse"]) > 1 else {}
@@ -140,7 +142,7 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
 
 def sizes_frame(summary: dict[str, Any]) -> pd.DataFrame:
     """A row an operation and size: bytes, and how many requests."""
-    sizes = [(name, size, count) for name, operation in summary["operations"].items() for size, count in operation["sizes"].items()]
+    sizes = ((name, size, count) for name, operation in summary["operations"].items() for size, count in operation["sizes"].items())
     rows = [(name, int(size), count) for name, size, count in sizes if size.isdigit()]
     return pd.DataFrame(rows, columns=["operation", "bytes", "requests"])
 
@@ -163,13 +165,6 @@ def share_by_size(sizes: pd.DataFrame) -> Figure:
     return lines(in_order, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size, KiB", ylabel="share of requests, %")
 
 
-def times_between(between: pd.DataFrame) -> Figure:
-    """The share of arrivals that come at most so long after the one before (columns `nanoseconds`, `share`)."""
-    step = np.maximum(between["nanoseconds"], 1) / MICROSECONDS, 100 * between["share"]
-    label = "time from one arrival to the next, µs"
-    return lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), xlabel=label, ylabel="share of requests, %")
-
-
 def served_share(caches: pd.DataFrame) -> Figure:
     """The share of references that a cache serves which replaces the least recently used page (columns of bytes, and `served`)."""
     line = caches.iloc[:, 0] / MIB, 100 * caches["served"]
@@ -183,14 +178,11 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     unit, name = next((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if largest >= unit)
     with panels(4.4, 2, sharex=True) as (figure, (above, below)):
         above.stairs(windows["footprint"] / unit, edges, color=LINES[1][0], baseline=None)
-        above.set_ylabel(f"distinct since the begin, {name}")
         below.stairs(windows["working_set"] / unit, edges, color=LINES[0][0], fill=True, label="distinct")
         below.stairs(windows["bytes"] / unit, edges, color=LINES[2][0], label="moved", baseline=None)
-        below.set_ylabel(f"in the window, {name}")
-        below.set_xlabel(_axis(over_time))
+        above.set(ylabel=f"distinct since the begin, {name}", ylim=(0, None))
+        below.set(ylabel=f"in the window, {name}", xlabel=_axis(over_time), ylim=(0, None))
         legend(figure, below)
-        for axes in (above, below):
-            axes.set_ylim(0, None)
     return figure
 
 
@@ -198,14 +190,10 @@ def offsets(over_time: dict[str, Any]) -> Figure:
     """Requests by their place on the device, over time; devices of one trace lie on one another."""
     counts = np.array(over_time["places"]).T
     extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
+    looks: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "nearest", "cmap": "viridis", "rasterized": True}
     with panels(3.6) as (figure, axes):
-        nonzero = np.ma.masked_equal(counts, 0)
-        scale = LogNorm(1, max(2, counts.max()))
-        picture = axes.imshow(
-            nonzero, aspect="auto", origin="lower", interpolation="nearest", cmap="viridis", norm=scale, extent=extent, rasterized=True
-        )
-        axes.set_xlabel(_axis(over_time))
-        axes.set_ylabel("offset, GiB")
+        picture = axes.imshow(np.ma.masked_equal(counts, 0), norm=LogNorm(1, max(2, counts.max())), extent=extent, **looks)
+        axes.set(xlabel=_axis(over_time), ylabel="offset, GiB")
         figure.colorbar(picture, ax=axes, label="requests")
     return figure
 

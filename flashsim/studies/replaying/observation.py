@@ -78,7 +78,6 @@ class History:
 
     @property
     def next(self) -> int:
-        """Time of the next sample, ns."""
         return self._samples[-1]["time"] + self._interval if self._samples else 0
 
     def take(self, now: int, statistics: Mapping[str, Any]) -> None:

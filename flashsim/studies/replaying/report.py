@@ -13,8 +13,7 @@ from flashsim.core.spans import CAUSES
 from flashsim.core.units import MB, MILLISECONDS, SECONDS, format_duration
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import LINES, STEPS, legend, lines, panels
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.replaying.comparison import ReplayComparison, by_operation
 from flashsim.studies.replaying.device_report import DeviceReport
 from traces.summary.histogram import Histogram

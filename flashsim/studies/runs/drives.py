@@ -121,7 +121,6 @@ class ReadyDrive:
     scale: float = 1.0
 
     def load(self) -> presets.Preset:
-        """The drive's preset."""
         return self.drive.preset
 
     def device(self, size: int) -> Device:
@@ -149,15 +148,12 @@ class DriveInUse:
 
     @property
     def scale(self) -> float:
-        """The scale of the drive's model; 1 without one."""
         return self.model.of_drives if self.model else 1.0
 
     def in_model(self, model: ShipsModel | None) -> DriveInUse:
-        """The drive in miniature, the volume at its place; without a model the drive itself."""
         return self if model is None else replace(self, model=model, start=int(self.start * model.of_drives) // 4096 * 4096)
 
     def load(self) -> presets.Preset:
-        """The preset with the changes, in miniature where it belongs to a model."""
         preset = presets.load(self.preset)
         if self.changes:
             preset = replace(preset, parameters=replace(preset.parameters, **self.changes))

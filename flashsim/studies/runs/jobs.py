@@ -106,7 +106,6 @@ class Job:
         return arguments
 
     def make(self) -> Any:
-        """Make the run, in this process."""
         return _function(self.function)(**self.parameters)
 
 

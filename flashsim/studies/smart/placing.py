@@ -13,8 +13,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.execution.requests import Work as Kind
-from flashsim.studies.smart.plans import Plan, PlanRun, build_runs, run
-from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
+from flashsim.studies.smart.plans import EXTENT, READ_COLUMNS, Plan, PlanRun, StoredTable, build_runs, run
 from flashsim.studies.smart.timing import OUTSTANDING, Machine, priced
 from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
 

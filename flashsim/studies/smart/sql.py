@@ -208,7 +208,6 @@ class _Binder:
         return stages
 
     def _in(self, node: exp.In) -> Stage:
-        """A semi-join with a query of its own."""
         query = node.args["query"].unnest()
         if not isinstance(query, exp.Select) or node.args.get("negate"):
             raise unsupported(node)

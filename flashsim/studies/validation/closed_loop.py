@@ -25,8 +25,7 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
 from flashsim.studies.presentation import plots
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Table, captioned
 from flashsim.studies.replaying.comparison import demerit
 from flashsim.studies.replaying.survey import column

@@ -24,10 +24,9 @@ from flashsim.storage.source.base import TableRecords
 from flashsim.studies.presentation.tables import as_text
 from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import DRIVE, Placement, estimates
-from flashsim.studies.smart.plans import Plan, run
+from flashsim.studies.smart.plans import Plan, StoredTable, run
 from flashsim.studies.smart.session import choose
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
 from tests.cases import with_each
 
