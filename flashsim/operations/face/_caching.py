@@ -24,17 +24,17 @@ from traces.file.page_trace import keep as keep_references
 
 
 class CacheOutcome(Outcome):
-    """Runs of policies in pools of several sizes: references that can be read again, and the parameters of their study."""
+    """Runs of policies in pools of several sizes: references that can be read again, and the parameters of their study.
+
+    `summary` has a row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference
+    (``reference_us``).
+    """
 
     FILES = (TABLE, PICTURE, REPORT)
 
     def __init__(self, results: CacheRuns, source: NamedReferences, study: CacheStudy) -> None:
         super().__init__(results)
         self.source, self.study = source, study
-
-    def summary(self) -> pd.DataFrame:
-        """A row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference (``reference_us``)."""
-        return super().summary()
 
     def printout(self) -> Iterator[Part]:
         yield from (f"{self.title}\n", comparison.runs_table(self.result), "", Explanation(comparison.EXPLAINED))
@@ -101,13 +101,13 @@ class CacheSteps(Outcome):
 
 
 class CurveOutcome(Outcome):
-    """Miss ratios over the size."""
+    """Miss ratios over the size.
+
+    `summary` has a row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked
+    at).
+    """
 
     FILES = (TABLE, PICTURE, REPORT)
-
-    def summary(self) -> pd.DataFrame:
-        """A row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked at)."""
-        return super().summary()
 
     def printout(self) -> Iterator[Part]:
         yield from (f"{self.title}\n", curves.curves_table(self.result), "")

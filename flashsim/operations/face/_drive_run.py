@@ -26,8 +26,7 @@ from flashsim.operations.operation import in_python
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from flashsim.studies.replaying import observation, real, simulated
-from flashsim.studies.replaying.comparison import EachDevice, ReplayComparison, recorded_report
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.device_report import DeviceReport, EachDevice, ReplayComparison, recorded_report
 from flashsim.studies.replaying.real import Lateness, RealReplay, RealSettings, replay_on
 from flashsim.studies.replaying.survey import Survey, load, survey
 from flashsim.studies.runs.outputs import final_name

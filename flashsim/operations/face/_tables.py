@@ -64,8 +64,14 @@ Types = Annotated[Any, Field(_TYPES, "COLUMN=TYPE,...", _types, several=True, py
 
 
 def sources(values: Mapping[str, Any], types: Mapping[str, str] | None = None) -> dict[str, Source]:
-    """The rows of relations by the names that they have in messages; types of text files' columns, by ``COLUMN`` or ``NAME.COLUMN``."""
-    opened = {name: source(value, name) for name, value in values.items()}
+    """The rows of relations by the names that they have in messages; types of text files' columns, by ``COLUMN`` or ``NAME.COLUMN``.
+
+    A value is ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
+    """
+    opened: dict[str, Source] = {}
+    for name, value in values.items():
+        is_name = isinstance(value, str | PathLike)
+        opened[name] = open_source(text(value, name)) if is_name else TableRecords(name, arrow_table(value, name))
     texts = {name: each for name, each in opened.items() if isinstance(each, TextRecords)}
     for column, kind in (types or {}).items():
         places = [(name, column) for name, each in texts.items() if column in each.names]
@@ -75,16 +81,6 @@ def sources(values: Mapping[str, Any], types: Mapping[str, str] | None = None) -
         for name, own in places:
             opened[name] = texts[name] = texts[name].with_type(own, type_named(kind, column))
     return opened
-
-
-def source(value: Any, parameter: str) -> Source:
-    """The rows of a relation, whose name in messages is `parameter`.
-
-    A value is ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
-    """
-    if isinstance(value, str | PathLike):
-        return open_source(text(value, parameter))
-    return TableRecords(parameter, arrow_table(value, parameter))
 
 
 def arrow_table(value: Any, parameter: str, bound: str = A_TABLE) -> pa.Table:
@@ -108,9 +104,8 @@ def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
         frame = frame.reset_index()
     for name in frame.columns:
         if not isinstance(name, str):
-            raise SchemaError(
-                f"{parameter}: a column is named {name!r}, but names are texts; rename it, such as by frame.rename(columns=str)"
-            )
+            how = "rename it, such as by frame.rename(columns=str)"
+            raise SchemaError(f"{parameter}: a column is named {name!r}, but names are texts; {how}")
     if frame.columns.has_duplicates:
         raise SchemaError(f"{parameter}: two columns are named {frame.columns[frame.columns.duplicated()][0]}")
     with warnings.catch_warnings():
@@ -123,7 +118,6 @@ def key(on: Any, parameter: str = "on") -> str:
     if isinstance(on, list | tuple) and len(on) == 1:
         on = on[0]
     if not isinstance(on, str):
-        raise InvalidParameterError(
-            parameter, repr(on), "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
-        )
+        bound = "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
+        raise InvalidParameterError(parameter, repr(on), bound)
     return on

@@ -22,6 +22,9 @@ from flashsim.studies.bench import session
 from flashsim.studies.bench.uflip import Method
 from flashsim.studies.presentation.terminal import Part
 
+_DEVICE = "A preset's name, a TOML file, or the path of a real file or block device."
+_ONLY = "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated."
+
 
 class BenchOutcome(Outcome):
     """Results of micro-benchmarks."""
@@ -52,8 +55,7 @@ class BenchOutcome(Outcome):
 
     def figures(self) -> pd.DataFrame:
         """A row a nominal figure of a preset: measured, cited, and by how much they differ; none where only some benchmarks ran."""
-        frame = pd.DataFrame(self.result.figures, columns=["figure", "measured", "cited", "source", "difference"])
-        return frame.drop(columns="source")
+        return pd.DataFrame(self.result.figures, columns=["figure", "measured", "cited", "source", "difference"]).drop(columns="source")
 
     def _draw(self) -> Figure:
         runs = self.result.runs
@@ -74,19 +76,8 @@ def _state(value: Any, parameter: str) -> float | str:
 
 @operation
 def bench(
-    device: Annotated[
-        str,
-        Name("A preset's name, a TOML file, or the path of a real file or block device.", "DEVICE", completes=("presets",), argument=True),
-    ],
-    only: Annotated[
-        Any,
-        Names(
-            "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated.",
-            "NAME",
-            completes=("benchmarks",),
-            python="The first is drawn.",
-        ),
-    ] = None,
+    device: Annotated[str, Name(_DEVICE, "DEVICE", completes=("presets",), argument=True)],
+    only: Annotated[Any, Names(_ONLY, "NAME", completes=("benchmarks",), python="The first is drawn.")] = None,
     *,
     set: Annotated[str, Name("uflip, or aio: bandwidth over I/O size and requests at once.", "SET", completes=("sets",))] = "uflip",
     sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(fields.size))] = None,

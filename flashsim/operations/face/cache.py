@@ -40,6 +40,8 @@ _TRACES = (
     "Or ids as an array, a list or a Series, of integers or texts; a pair (pages, writes); a frame with a column page, and write if some "
     "of them write; or requests, which are split into pages: an `fs.trace`, or a frame with columns operation, offset and length (bytes)."
 )
+_DEVICE = "Read and write pages there: a preset, its TOML file, or the path of a real file or disk."
+_DRIVE = "Or an `fs.drive`, which is left as it is."
 _SIZES = "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
 _SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; counts are estimated."
 _OF_A_CURVE = "Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error."
@@ -78,18 +80,7 @@ def cache(
     *,
     policy: Policies = "all",
     size: Sizes = "10%",
-    device: Annotated[
-        Any,
-        Field(
-            "Read and write pages there: a preset, its TOML file, or the path of a real file or disk.",
-            "DEVICE",
-            device_of,
-            ("presets",),
-            python="Or an `fs.drive`, which is left as it is.",
-            reads=True,
-            after_group=True,
-        ),
-    ] = None,
+    device: Annotated[Any, Field(_DEVICE, "DEVICE", device_of, ("presets",), python=_DRIVE, reads=True, after_group=True)] = None,
     depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.", needs="device")] = 1,
     cpu: fields.Cpu = CPU,
     requests: Annotated[Any, fields.Target("Record requests to the device, of one pool, as Parquet.", "FILE", needs="device")] = None,

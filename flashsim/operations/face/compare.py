@@ -155,10 +155,8 @@ def compare(
 
 def _calibrate(path: Any, size: int, time: int, access: RealSettings, seed: int, progress: Progress | None) -> presets.Preset:
     """A preset fitted to the device, of the size that the joins need."""
-    area = max(_LEAST, -(-size // _UNIT) * _UNIT)
-    with open_target(
-        str(path), area, allow_write=access.allow_write, replace=access.replace, destroy=access.destroy, progress=progress
-    ) as target:
+    area, writes = max(_LEAST, -(-size // _UNIT) * _UNIT), {"allow_write": access.allow_write, "replace": access.replace}
+    with open_target(str(path), area, **writes, destroy=access.destroy, progress=progress) as target:
         return calibrate(target, CALIBRATED, time=time, write=True, seed=seed, progress=progress).preset
 
 

@@ -22,8 +22,8 @@ from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.device.namespaces import Namespace, divide
 from flashsim.operations.face._drive_run import DriveReplay
-from flashsim.operations.face._replaying import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
+from flashsim.operations.face.replay import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.fields import count, duration, flag, size, text
 from flashsim.operations.operation import in_words_of_python, named, with_named_methods
 from flashsim.studies.replaying.preconditioning import bring_into

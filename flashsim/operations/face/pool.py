@@ -43,10 +43,12 @@ def _devices(what: str) -> Field:
 
 
 class PoolOutcome(Outcome):
-    """Results of designs of a pool's extension."""
+    """Results of designs of a pool's extension.
+
+    `summary` has a row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it.
+    """
 
     SWEPT = ("summary", "series", "traffic")
-
     FILES = (TABLE, PICTURE, REPORT)
 
     def __init__(self, results: session.DesignRuns, seconds: float) -> None:
@@ -84,10 +86,6 @@ class PoolOutcome(Outcome):
 
     def _write_report(self, folder: Path) -> None:
         report.write_report(folder, results=self.result, origin=self.provenance)
-
-    def summary(self) -> pd.DataFrame:
-        """A row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it."""
-        return super().summary()
 
     def series(self) -> pd.DataFrame:
         """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
@@ -185,22 +183,12 @@ def pool(
         expansion=expansion, expansion_until=expansion_until, read_ahead=read_ahead, checkpoint=checkpoint or 0, fuzzy=fuzzy,
         clients=clients, think=think, log_bytes=0 if log is None else log_bytes,
     )  # fmt: skip
+    presets = {purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in device_of.items()}
     study = session.PoolStudy(
-        workload=workload,
-        designs=session.design_names(design),
-        memory=memory,
-        ssd=ssd,
-        time=time,
-        devices={purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in device_of.items()},
-        states=states if precondition is None else states | {"ssd": (precondition, seed)},
-        policy=policy,
-        page_size=page_size,
-        seed=seed,
-        scale=scale,
-        without=session.part_names(without or []),
-        last=int(last) / 100,
-        options=options,
-    )
+        workload=workload, designs=session.design_names(design), memory=memory, ssd=ssd, time=time, devices=presets,
+        states=states if precondition is None else states | {"ssd": (precondition, seed)}, policy=policy, page_size=page_size, seed=seed,
+        scale=scale, without=session.part_names(without or []), last=int(last) / 100, options=options,
+    )  # fmt: skip
     start = perf_counter()
     with activity("designs") as progress:
         results = session.execute(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)

@@ -52,12 +52,10 @@ class Restarts:
         for (design, restart), each in self.runs.items():
             peak = each.peak(_LAST)
             ramp_up = each.ramp_up(peak, _SHARE, _SMOOTHED)
-            rows.append(
-                {"design": design, "restart": restart, "transactions_s": peak, "shutdown_s": each.shutdown}
-                | {f"{phase}_s": seconds for phase, seconds in each.phases.items()}
-                | {"ramp_up_s": ramp_up, "peak_to_peak_s": each.shutdown + each.recovery + ramp_up}
-                | {"log_gib": each.log_bytes / GIB, "warm_frames": each.warm}
-            )
+            row = {"design": design, "restart": restart, "transactions_s": peak, "shutdown_s": each.shutdown}
+            row |= {f"{phase}_s": seconds for phase, seconds in each.phases.items()}
+            row |= {"ramp_up_s": ramp_up, "peak_to_peak_s": each.shutdown + each.recovery + ramp_up}
+            rows.append(row | {"log_gib": each.log_bytes / GIB, "warm_frames": each.warm})
         return rows
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 20
+_TABLE = "A table, as NAME=SOURCE; may be repeated."
+_WHERE = "Where operators run: auto, where it is fastest; or drive, as many as can."
 
 
 class SmartOutcome(Outcome):
@@ -80,14 +82,14 @@ def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
         pq.write_table(check_parquet(table), target, write_page_checksum=True)
 
 
-def _write_timeline(outcome: SmartOutcome, target: Path, path: Path) -> None:
-    outcome.result.write_timeline(target, path.suffix == ".gz")
-
-
 SmartOutcome.FILES = (
     OutputFile("--out", "ROWS.parquet|.csv", "Write the rows.", _write_rows, (".parquet", ".csv")),
     OutputFile(
-        "--timeline", "FILE.json[.gz]", "Write a timeline of the first drive, which Perfetto opens.", _write_timeline, (".json", ".gz")
+        "--timeline",
+        "FILE.json[.gz]",
+        "Write a timeline of the first drive, which Perfetto opens.",
+        lambda outcome, target, path: outcome.result.write_timeline(target, path.suffix == ".gz"),
+        (".json", ".gz"),
     ),
 )
 
@@ -101,19 +103,9 @@ def _columns(value: Any, parameter: str) -> dict[str, str]:
 def smart(
     query: Annotated[str, Field("One SELECT, in quotes.", "QUERY", fields.text, argument=True)],
     *,
-    table: Annotated[
-        Any,
-        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", by_name, several=True, python="Or tables by name.", reads=True),
-    ],
+    table: Annotated[Any, Field(_TABLE, "NAME=SOURCE", by_name, several=True, python="Or tables by name.", reads=True)],
     device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
-    where: Annotated[
-        str,
-        Field(
-            "Where operators run: auto, where it is fastest; or drive, as many as can.",
-            "|".join(session.PLACES),
-            fields.choice(*session.PLACES),
-        ),
-    ] = AUTO,
+    where: Annotated[str, Field(_WHERE, "|".join(session.PLACES), fields.choice(*session.PLACES))] = AUTO,
     drives: Annotated[
         int, Count("Drives over which the scanned table is striped.", parse=partial(fields.count, most=session.MOST_DRIVES))
     ] = 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from flashsim.operations.fields import Duration, Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
-from flashsim.studies.presentation.tables import Table
+from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.validation import published, random_reads
@@ -39,23 +39,18 @@ class PublishedOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         numbers = self.result.rows()
-        columns = [*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else [])]
-        rows = [[self._entry(row, name) for name in columns] for row in numbers]
+        columns = same(*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else []))
+        columns["difference"] = "difference", "{:+.1%}".format
+        rows = [row | {"inside": {True: "yes", False: "no"}.get(row["inside"], "-")} for row in numbers]
         scale = self.result.results.settings.scale
         if scale < published.JUDGED:
             small = f"At scale {scale:g} parts of drives are small: below scale {published.JUDGED} numbers are not judged."
             yield from (Explanation(small), "")
-        yield from (Explanation(self.title), "", Table(columns, rows, "numbers", digits=3), "")
+        yield from (Explanation(self.title), "", Table.of(rows, columns, title="numbers", digits=3), "")
         for each in self.result.judgements:
             claim = each.claim
             what = ", ".join(filter(None, [claim.title, claim.source, claim.values["unit"], claim.tolerance]))
             yield Explanation(f"{claim.id}: {each.verdict.value} ({what}). {each.note_at(1)}".rstrip(". ") + ".", "  ")
-
-    @staticmethod
-    def _entry(row: Mapping[str, Any], name: str) -> Any:
-        if name == "inside":
-            return {True: "yes", False: "no"}.get(row[name], "-")
-        return f"{row[name]:+.1%}" if name == "difference" and row[name] is not None else row[name]
 
     def summary(self) -> pd.DataFrame:
         """A row a published number: both sides, the null model's, and whether it was fitted or predicted."""
@@ -68,6 +63,15 @@ class PublishedOutcome(Outcome):
             numbers = [float(cell.published or 0) for cell in each.cells]
             panels[each.claim.id] = Beside(names, numbers, [cell.values[0] for cell in each.cells], each.claim.limits["each"])
         return published_beside_ours(panels, "", "", share=False)
+
+
+def _measures(summary: pd.DataFrame, name: Callable[[Any], str]) -> Figure:
+    """A panel for each measure: its measured values beside the simulated ones, each with its name."""
+    panels = {
+        str(measure): Beside([*map(name, cells.itertuples())], cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
+        for measure, cells in summary.groupby("measure", sort=False)
+    }
+    return published_beside_ours(panels, "", "", share=False)
 
 
 def _lines(frame: pd.DataFrame, keys: list[str], measures: int) -> list[list[Any]]:
@@ -105,11 +109,7 @@ class LoadOutcome(Outcome):
         return pd.DataFrame(self.result.drives())
 
     def _draw(self) -> Figure:
-        panels = {}
-        for measure, cells in self.summary().groupby("measure", sort=False):
-            names = [f"{each.drive} at {each.background_per_s:,.0f}" for each in cells.itertuples()]
-            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
-        return published_beside_ours(panels, "", "", share=False)
+        return _measures(self.summary(), lambda each: f"{each.drive} at {each.background_per_s:,.0f}")
 
 
 class ReadsOutcome(Outcome):
@@ -136,11 +136,7 @@ class ReadsOutcome(Outcome):
         return pd.DataFrame(self.result.errors())
 
     def _draw(self) -> Figure:
-        panels = {}
-        for measure, cells in self.summary().groupby("measure", sort=False):
-            names = [f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}" for each in cells.itertuples()]
-            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
-        return published_beside_ours(panels, "", "", share=False)
+        return _measures(self.summary(), lambda each: f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}")
 
 
 def _pair(value: Any, parameter: str) -> tuple[str, str]:
@@ -159,9 +155,8 @@ def _pairs(device: Any) -> dict[str, str]:
     check_once("--device", (drive for drive, _ in device or ()))
     for drive, preset in device or ():
         if not drive or not preset:
-            raise InvalidParameterError(
-                "--device", repr(f"{drive}{'=' * bool(drive)}{preset}"), "NAME=PRESET is needed, a drive of the file and its preset"
-            )
+            pair = repr(f"{drive}{'=' * bool(drive)}{preset}")
+            raise InvalidParameterError("--device", pair, "NAME=PRESET is needed, a drive of the file and its preset")
     return dict(device or ())
 
 

@@ -14,8 +14,7 @@ from flashsim.core.units import MB, MILLISECONDS, SECONDS, format_duration
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import LINES, STEPS, legend, lines, panels
 from flashsim.studies.presentation.report import Report, Section
-from flashsim.studies.replaying.comparison import ReplayComparison, by_operation
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.device_report import DeviceReport, ReplayComparison, by_operation
 from traces.summary.histogram import Histogram
 
 #: A distribution of fewer requests, and a history of fewer intervals, say less than the table beside them.

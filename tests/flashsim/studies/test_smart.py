@@ -387,7 +387,7 @@ def test_a_timeline_of_the_host_has_its_reads(device: str, tmp_path: Path) -> No
     result = fs.smart("SELECT sum(a) FROM t", table={"t": {"a": np.arange(300_000)}}, device=device, where="host").result
     result.write_timeline(tmp_path / "t.json", False)
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    assert sum(event.get("cat") == "request" for event in events) == len(result.run.parts[0].pages)
+    assert sum(event.get("cat") == "request" for event in events) == len(result.choice.trial.run.parts[0].pages)
 
 
 def test_provenance_has_the_tables_as_they_were_given(tmp_path: Path) -> None:
