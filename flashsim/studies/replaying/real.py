@@ -20,7 +20,7 @@ from flashsim.device.access import check_readable, check_typed
 from flashsim.device.aio import check_outstanding
 from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
-from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, warn_of
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, fit, warn_of, whole_blocks
 from traces.file.excerpt import Source, requests_of
 from traces.file.schema import make_batch
 from traces.replay.base import BACK, Observer, load_engine
@@ -41,16 +41,13 @@ class RealSettings:
     depth: int = 1
     #: A member of `traces.replay`.
     engine: str = "builtin"
-    #: Wrap requests beyond the device's end around to its begin.
+    #: Wrap requests beyond the device's end around to its begin, widen them to its whole blocks, read there what the trace writes.
     scale_offsets: bool = False
-    #: Widen requests to whole blocks of the device.
     widen: bool = False
-    #: Read on the device what the trace writes.
     writes_as_reads: bool = False
-    #: Permission to write, and to overwrite a file that exists.
+    #: Permission to write, to overwrite a file that exists, and to write to block devices of these names, as typed by the user.
     allow_write: bool = False
     replace: bool = False
-    #: Names of the block devices that may be written to, as typed by the user.
     destroy: str | Sequence[str] | None = None
     #: Go through the page cache.
     buffered: bool = False
@@ -58,11 +55,9 @@ class RealSettings:
 
 @dataclass
 class RealReplay:
-    """Figures of a replay on a real device, besides those of its observer."""
+    """Figures of a replay on a real device, beside its observer's: the engine, and numbers of requests wrapped around and widened."""
 
-    #: Description of the engine.
     how: str
-    #: Numbers of requests wrapped around, and widened.
     moved: int
     widened: int
     #: Bytes of the file up to the trace's end that were never written: reading them reads nothing.
@@ -76,7 +71,7 @@ class Lateness:
         self.requests = self.late = self.most = self._sum = 0
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        """Take requests and their completions; they were due when they arrived."""
+        """Take completions of requests, which were due when they arrived."""
         behind: Integers = completions["started"] - completions["submitted"]
         late = behind[behind > LATE]
         self.requests += len(behind)
@@ -166,10 +161,8 @@ def _check_requests(source: Source, settings: RealSettings, limit: int | None) -
         if not settings.allow_write and not settings.writes_as_reads:
             refuse(operation == WRITE, "but nothing is written; add --allow-write, or --writes-as-reads to read there instead")
         if settings.pace == "think":
-            refuse(
-                (dependency >= 0) & (dependency < first - BACK),
-                f"which waits for one more than {BACK} before it; take --pace asap or timed",
-            )
+            far = (dependency >= 0) & (dependency < first - BACK)
+            refuse(far, f"which waits for one more than {BACK} before it; take --pace asap or timed")
         elif settings.pace == "timed":
             back = np.diff(arrival, prepend=last) < 0
             back[0] &= first > 0
@@ -221,14 +214,10 @@ def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, li
         if odd.any() and not settings.widen:
             request = _request(batch, int(np.argmax(odd)), first)
             raise RefusedError(f"trace: {request}, but {device.path} takes multiples of {block} B; add --widen to round to these")
-        begin, stop = _whole_blocks(offset, length, block)
+        begin, stop = whole_blocks(offset, length, block)
         large = moves & (stop - begin > end)
         if large.any():
             raise CapacityError(f"trace: {_request(batch, int(np.argmax(large)), first)}, but {device.path} holds {format_size(end)}")
-
-
-def _whole_blocks(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
-    return offset // block * block, -(-(offset + length) // block) * block
 
 
 class _Fitting:
@@ -242,18 +231,13 @@ class _Fitting:
         self.moved = self.widened = 0
 
     def fit(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        columns = {name: batch.column(name) for name in batch.schema.names}
-        operation, offset, length = column(batch, "operation"), column(batch, "offset"), column(batch, "length")
-        moves = operation != FLUSH
-        device = column(batch, "device")
-        begin, stop = _whole_blocks(offset, length, self.blocks[device])
-        self.widened += int((moves & ((begin != offset) | (stop != offset + length))).sum())
-        end = self.ends[device]
-        outside = moves & (stop > end)
-        self.moved += int(outside.sum())
-        size = stop - begin
-        begin[outside] = np.minimum(begin[outside] % end[outside], end[outside] - size[outside])
-        columns |= {"offset": np.where(moves, begin, 0), "length": np.where(moves, size, 0)}
+        columns, operation, device = (
+            dict(zip(batch.schema.names, batch.columns, strict=True)),
+            column(batch, "operation"),
+            column(batch, "device"),
+        )
+        columns["offset"], columns["length"], widened, moved = fit(batch, self.blocks[device], self.ends[device])
+        self.widened, self.moved = self.widened + widened, self.moved + moved
         if self.settings.writes_as_reads:
             columns["operation"] = np.where(operation == WRITE, READ, operation)
         return make_batch(columns, first, batch.column("label"))
