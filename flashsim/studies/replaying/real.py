@@ -231,11 +231,8 @@ class _Fitting:
         self.moved = self.widened = 0
 
     def fit(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        columns, operation, device = (
-            dict(zip(batch.schema.names, batch.columns, strict=True)),
-            column(batch, "operation"),
-            column(batch, "device"),
-        )
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        operation, device = column(batch, "operation"), column(batch, "device")
         columns["offset"], columns["length"], widened, moved = fit(batch, self.blocks[device], self.ends[device])
         self.widened, self.moved = self.widened + widened, self.moved + moved
         if self.settings.writes_as_reads:

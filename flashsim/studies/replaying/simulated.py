@@ -176,9 +176,8 @@ class _Replay:
         place = dependency[before] - (first - len(self._last))
         if (place < 0).any():
             row = first + int(np.flatnonzero(before)[np.argmax(place < 0)])
-            raise InvalidParameterError(
-                "dependency", f"request {row} waits for {dependency[row - first]}", f"it may be {WINDOW} back at most"
-            )
+            link = f"request {row} waits for {dependency[row - first]}"
+            raise InvalidParameterError("dependency", link, f"it may be {WINDOW} back at most")
         arrival = at.copy()
         arrival[before] = np.maximum(self._last[place] + think[before], self.device.now)
         return arrival
