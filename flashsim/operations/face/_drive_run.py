@@ -65,25 +65,23 @@ class TimelineFile:
 
 @dataclass(eq=False)
 class DriveRun:
-    """A run of requests on one device, and its report."""
+    """A run of requests on one device, and its report.
+
+    Of a simulated drive its preset, growth of its counters, `state` before the run in words, if it was brought into one, and blocks; of a
+    real one figures of the replay, and the comparison with the recorded run, if the trace has one, and with a simulated one.  `trace` is a
+    file of the requests with their times, if kept, and `moved` how many were wrapped around.
+    """
 
     device: str
     report: DeviceReport
-    #: The simulated drive's.
     preset: Preset | None = None
-    #: Growth of a simulated drive's counters.
     statistics: dict[str, Any] = field(default_factory=dict)
-    #: State before the run, in words, if the drive was brought into one.
     state: str = ""
-    #: The requests with their times, as a trace file, if kept.
     trace: Path | None = None
-    #: Number of requests wrapped around.
     moved: int = 0
     blocks: BlockMap | None = None
-    #: Figures of the replay on a real device.
     replay: RealReplay | None = None
     lateness: Lateness | None = None
-    #: Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
     comparison: ReplayComparison | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -126,9 +124,8 @@ class DriveRun:
 
     def timeline(self) -> pd.DataFrame:
         """A row an interval: requests, rate, latencies, and write amplification of a flash drive."""
-        requests = self.requests
-        history = self.report.observation.history if self.report.observation else None
-        history_frame = history.as_frame() if history else pd.DataFrame()
+        requests, watch = self.requests, self.report.observation
+        history_frame = watch.history.as_frame() if watch and watch.history else pd.DataFrame()
         ends = requests["time_s"] + requests["latency_us"] * MICROSECONDS / SECONDS
         if len(history_frame):
             edges = np.append(history_frame["begin"], history_frame["time"].iloc[-1]) / SECONDS
@@ -136,8 +133,7 @@ class DriveRun:
             edges = np.linspace(requests["time_s"].min(), ends.max() + 1e-9, min(_INTERVALS, len(requests)) + 1)
         place = np.clip(np.searchsorted(edges, ends, side="left") - 1, 0, len(edges) - 2)
         groups = requests.groupby(place)
-        latency = groups["latency_us"]
-        columns = {"requests": groups.size(), "mb_per_s": groups["length"].sum() / MB}
+        latency, columns = groups["latency_us"], {"requests": groups.size(), "mb_per_s": groups["length"].sum() / MB}
         columns |= {"mean_us": latency.mean(), "p50_us": latency.median(), "p99_us": latency.quantile(0.99), "max_us": latency.max()}
         table = pd.DataFrame({"begin_s": edges[:-1], "end_s": edges[1:]}).join(pd.DataFrame(columns))
         table = table.fillna({"requests": 0, "mb_per_s": 0}).astype({"requests": np.int64})
@@ -148,20 +144,19 @@ class DriveRun:
 
 @dataclass(frozen=True)
 class DriveReplay:
-    """A replay of requests on one device or several, and its records of each run."""
+    """A replay of the first `limit` requests of a trace on one device or several, and its records of each run.
+
+    Requests with their times are written to `out`, if that is named, and otherwise kept if `requests` says so; `pauses`: keep a flash
+    drive's pauses by garbage collection.
+    """
 
     trace: Source
-    #: Survey of the trace.
     what: Survey
-    #: Number of requests, from the first on.
     limit: int | None
     #: The provenance.
     origin: dict[str, Any]
-    #: A file for the requests with their times.
     out: Path | None = None
-    #: Keep requests without a file, too.
     requests: bool = True
-    #: Keep a flash drive's pauses by garbage collection.
     pauses: bool = False
     timeline: TimelineFile | None = None
 
@@ -208,9 +203,9 @@ class DriveReplay:
         to, names = real.targets_of(paths, self.what), real.names_of(self.what)
         each, lateness = EachDevice(names), Lateness()
         runs = [DriveRun(name, each.reports[name], lateness=lateness) for name in names.values()]
+        whole = self._place(runs[0])
         with ExitStack() as stack:
             progress = stack.enter_context(activity("replaying on files"))
-            whole = self._place(runs[0])
             observers = simulated.observers(each.add, lateness.add, *self._writers(stack, whole))
             replay = replay_on(self.trace, to, settings, self.what, observers, self.limit, progress)
         comparisons = each.beside(self.trace, self.limit)

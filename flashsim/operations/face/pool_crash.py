@@ -82,10 +82,9 @@ class InjectionOutcome(Outcome):
         return pd.DataFrame([row | {"warm_frames": report.kept, "violations": len(report.violations)}])
 
     def as_dict(self) -> dict[str, Any]:
-        report = self.result
-        row: dict[str, Any] = {str(key): value for key, value in self.summary().to_dict("records")[0].items()}
-        failures = [violation.as_dict() for violation in report.violations]
-        return row | {"restart": report.restart, "without": list(report.without), "failures": failures}
+        report, failures = self.result, [violation.as_dict() for violation in self.result.violations]
+        document = {"restart": report.restart, "without": list(report.without), "failures": failures}
+        return {str(key): value for key, value in self.summary().to_dict("records")[0].items()} | document
 
     def printout(self) -> Iterator[Part]:
         yield from (self.title, f"How long: {self.result.seconds:.0f} s", "", self.summary())

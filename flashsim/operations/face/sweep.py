@@ -130,17 +130,14 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     empty = next((name for name, values in axes.items() if not values), None)
     if empty or not axes:
         raise InvalidParameterError(empty or "arguments", "an empty list" if empty else "none is a list", "an axis needs values")
-    stamps: dict[str, str] = {}
+    stamps = dict[str, str]()
     fixed = {name: _json(value, name, stamps) for name, value in arguments.items() if name not in axes}
     values_as_json = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
     cells = {name: [_cell(value) for value in values] for name, values in axes.items()}
     labels, combinations = list(product(*cells.values())), product(*values_as_json.values())
-    jobs_of = [
-        Job.of(
-            f"{module.__name__}:point", ", ".join(map(str, label)), arguments=fixed | dict(zip(axes, values, strict=True)), stamps=stamps
-        )
-        for label, values in zip(labels, combinations, strict=True)
-    ]
+    every = [fixed | dict(zip(axes, values, strict=True)) for values in combinations]
+    point = f"{module.__name__}:point"
+    jobs_of = [Job.of(point, ", ".join(map(str, label)), arguments=each, stamps=stamps) for label, each in zip(labels, every, strict=True)]
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
     with working("runs") as progress:
         results = make(jobs_of, settings, progress)
@@ -179,11 +176,8 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
 
 def _cache_table(value: Any, name: str) -> Path:
     """A table as a Parquet file of the cache."""
-    buffer = io.BytesIO()
-    table = arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
-    if name == "trace":
-        table = as_trace(table.to_pandas())
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    buffer, table = io.BytesIO(), arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
+    pq.write_table(as_trace(table.to_pandas()) if name == "trace" else table, buffer, compression="zstd", write_page_checksum=True)
     content = buffer.getvalue()
     path = kept.place("tables", f"{hashlib.sha256(content).hexdigest()[:32]}.parquet")
     if not path.exists() or not is_trustworthy(path):

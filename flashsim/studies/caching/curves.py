@@ -38,18 +38,14 @@ _POINTS = 1000
 
 @dataclass(frozen=True)
 class Curves:
-    """Misses of policies by size."""
+    """Misses of policies by size: LRU's curve has all sizes, others only `sizes`; `rate` is the share of pages that were looked at."""
 
-    #: The trace, in words.
     trace: str
     references: int
     pages: int
     page_size: int
-    #: The share of pages that were looked at.
     rate: float
-    #: Sizes of the study.
     sizes: Sequence[PoolSize]
-    #: Curves by policy; LRU's has all sizes, others only `sizes`.
     curves: dict[str, MissCurve]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -82,14 +78,8 @@ def curves(
 ) -> Curves:
     """Misses of policies by size, from the first reference on.
 
-    LRU takes one pass over the references.  All others are simulated at each size, over all references or in miniature.
-
-    Parameters
-    ----------
-    sample
-        The share of pages to look at; 1: all; 0: as few as `least_pages` allows.
-    least_pages
-        All pages of a trace are looked at if they are fewer, and at least half as many if they are more; 0: the share alone decides.
+    LRU takes one pass over the references.  All others are simulated at each size, over all references or in miniature.  `sample` is the
+    share of pages to look at, but of a trace with fewer pages than `least_pages` all are, and of another at least half as many as these.
     """
     if not 0 <= sample <= 1 or sample == least_pages == 0:
         raise InvalidParameterError("sample", f"{sample:.4g}", "a share of pages above 0 and up to 1 is needed")

@@ -35,11 +35,9 @@ _SHARE, _PAGES = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%"), re.compile(r"([0-9]+)
 
 @dataclass(frozen=True)
 class PoolSize:
-    """A size as it is shown, and its frames."""
+    """A size as it is written, or a step of a range, and pages that the pool holds."""
 
-    #: The size as written, or a step of a range.
     label: str
-    #: Pages that the pool holds.
     frames: int
 
 
@@ -151,18 +149,18 @@ _PATIENCE = 2.0
 
 @dataclass(frozen=True)
 class PolicyRun:
-    """Counts of one policy in a pool of one size, after the warm-up."""
+    """Counts of one policy in a pool of one size, after the warm-up; hit ratio by window, shape (n,); processor seconds.
+
+    `cost` are the misses and write-backs on a device, if there was one (`flashsim.studies.caching.on_device.Target.serve`).
+    """
 
     policy: str
     #: The policy knows the future: a bound, and nothing that could be used.
     future: bool
     size: PoolSize
     counts: Counts
-    #: Hit ratio in each window, shape (n,).
     windows: npt.NDArray[np.float64]
-    #: Processor seconds of all references.
     seconds: float
-    #: The misses and write-backs on a device, if there was one (`flashsim.studies.caching.on_device.Target.serve`).
     cost: Run | None = None
 
     @property
@@ -222,17 +220,15 @@ def warm_up_references(value: str | int, references: int) -> int:
 
 @dataclass(frozen=True)
 class CacheSetting:
-    """Warm-up, sample, windows, threads and seed of runs."""
+    """References of the whole trace before those that count, sample, windows of equal length, threads, and seed of what policies draw.
 
-    #: References of the whole trace before those that count.
+    `sample` is the share of pages whose references the trace keeps: pools are as much smaller, and counts as much larger.
+    """
+
     warm_up: int = 0
-    #: The share of pages whose references the trace keeps: pools are as much smaller, and counts as much larger.
     sample: float = 1.0
-    #: Windows of equal length, at most as many as there are references.
     windows: int = 1
-    #: Threads.
     jobs: int = 1
-    #: Seed of what policies draw.
     seed: int = 0
 
 

@@ -38,23 +38,21 @@ class NamedReferences(Protocol):
 
 @dataclass(frozen=True)
 class CacheStudy:
-    """Parameters of a study of policies; what can be refused without a trace is refused at once."""
+    """Parameters of a study of policies; what can be refused without a trace is refused at once.
 
-    #: Texts that `flashsim.studies.caching.running.policy_names` takes.
+    `policies`, `sizes` and `warm_up` are as `policy_names`, `parse_sizes` and `warm_up_references` of `flashsim.studies.caching.running`
+    take them; `limit` is the number of references, from the first on; `windows` are those of the trace with a hit ratio each.
+    """
+
     policies: Sequence[str]
-    #: Texts that `flashsim.studies.caching.running.parse_sizes` takes.
     sizes: Sequence[str]
-    #: Bytes.
     page_size: int
-    #: A value that `flashsim.studies.caching.running.warm_up_references` takes.
     warm_up: str | int = 0
-    #: Number of references, from the first on.
     limit: int | None = None
     seed: int = 0
     jobs: int = 1
     #: The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and their counts are estimates.
     sample: float = 1.0
-    #: Windows of the trace with a hit ratio each.
     windows: int = 1
 
     def __post_init__(self) -> None:
@@ -102,12 +100,8 @@ class CacheRuns:
 def execute(source: NamedReferences, study: CacheStudy, progress: Progress | None = None, target: Target | None = None) -> CacheRuns:
     """Let policies replace the pages of pools of several sizes as a trace refers to them; a target serves the pools one by one.
 
-    Raises
-    ------
-    InvalidParameterError
-        A trace without pages, or a warm-up that leaves no reference.
-    FlashsimError
-        A policy breaks its contract, or the trace cannot be read.
+    A trace without pages, or a warm-up that leaves no reference, is an InvalidParameterError; a policy that breaks its contract, or a trace
+    that cannot be read, a FlashsimError.
     """
     amounts, names = parse_sizes(study.sizes), policy_names(study.policies)
     if target is not None and study.sample != 1:

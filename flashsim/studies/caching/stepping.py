@@ -26,22 +26,21 @@ _DIRTY = "#c00000"
 
 @dataclass(frozen=True)
 class PolicyStep:
-    """The effect of one reference on one pool."""
+    """The effect of one reference, the first is number 1, on one pool.
+
+    The `outcome` is `HIT`, `FIRST` (a miss of a page that was never referenced before) or `AGAIN` (of one that had left); `left` is the
+    page that left, if one did, and `written_back` if it was dirty; `frames` are the pages in the frames from then on, a page enters where
+    one left, and `dirty` those of them that were written since they entered.
+    """
 
     policy: str
-    #: Number of the reference; the first is 1.
     reference: int
     page: int
     write: bool
-    #: `HIT`, `FIRST` (a miss of a page that was never referenced before) or `AGAIN` (of one that had left).
     outcome: str
-    #: The page that left, if one did.
     left: int | None
-    #: The page that left was dirty.
     written_back: bool
-    #: The page in each frame from then on; a page enters where one left.
     frames: tuple[int | None, ...]
-    #: Pages in frames that were written since they entered.
     dirty: frozenset[int]
 
     def row(self) -> dict[str, Any]:

@@ -94,9 +94,8 @@ class ShipsModel:
         if not getattr(large, "buckets", 1):
             return None  # all of R stays in memory, at any scale
         parts = {name: pages if name == "buckets" else math.floor(pages * self.scale) for name, pages in vars(large).items()}
-        small: buffers.Allocation = type(large)(**parts)
         names = [name for name in ("workspace", "phase2_workspace") if parts.get(name)]
-        for name, pages in zip(names, small.phases()[-len(names) :], strict=True):
+        for name, pages in zip(names, type(large)(**parts).phases()[-len(names) :], strict=True):
             parts[name] += memory - pages
         return _valid(type(large)(**parts), memory)
 
@@ -111,12 +110,13 @@ def _valid(allocation: buffers.Allocation, memory: int) -> buffers.Allocation | 
 
 @dataclass(frozen=True)
 class ReadyDrive:
-    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same."""
+    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same.
+
+    A `full` one holds data everywhere, so that relations need not be loaded; the join's volume begins `start` bytes from its begin.
+    """
 
     drive: Device
-    #: The drive holds data everywhere, so that relations need not be loaded.
     full: bool = False
-    #: Bytes from its begin to the join's volume.
     start: int = 0
     scale: float = 1.0
 
@@ -130,20 +130,18 @@ class ReadyDrive:
 
 @dataclass(frozen=True)
 class DriveInUse:
-    """A drive when a join begins."""
+    """A drive when a join begins: a preset by name or TOML file, with `changes` of its parameters, perhaps of a ship's `model`.
 
-    #: Name of the preset, or its TOML file.
+    A `full` one holds data everywhere, written in order; the join's volume begins `start` bytes from the drive's begin; `overwrites` random
+    pages of 4 KiB were written again since, as `seed` draws them.
+    """
+
     preset: str
-    #: Other values of its parameters.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    #: The drive holds data everywhere, written in order.
     full: bool = False
-    #: Bytes from its begin to the join's volume.
     start: int = 0
-    #: Random pages of 4 KiB written again since, as `seed` draws them.
     overwrites: int = 0
     seed: int = 0
-    #: The ship's model that the drive belongs to.
     model: ShipsModel | None = None
 
     @property

@@ -28,9 +28,9 @@ def lay_out_rows(source: Source, page_size: int, page_format: str) -> HeapFile:
 
 def export_relation(file: HeapFile, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """Write a relation's files into an empty folder; the relation and the bytes of each file by name, JSON-ready."""
-    PAGE_FORMATS.load(file.layout.page_format).write_files(file, folder, progress)
-    relation = {"name": file.name, "rows": file.tuples, "pages": file.pages}
-    relation |= {"page_format": file.layout.page_format, "page_size": file.page_size}
+    page_format = file.layout.page_format
+    PAGE_FORMATS.load(page_format).write_files(file, folder, progress)
+    relation = {"name": file.name, "rows": file.tuples, "pages": file.pages, "page_format": page_format, "page_size": file.page_size}
     return {"relation": relation, "files": {path.name: path.stat().st_size for path in sorted(folder.iterdir())}}
 
 
@@ -48,27 +48,18 @@ def column_names(r: Sequence[str], s: Sequence[str]) -> tuple[list[str], list[st
     of_s = []
     for name in s:
         own = name
-        if name in r:
-            while own in names:
-                own += "_s"
-            names.add(own)
+        while name in r and own in names:
+            own += "_s"
+        names.add(own)
         of_s.append(own)
     return list(r), of_s
 
 
 class RowWriter:
-    """Takes pairs of row ids as a driver hands them out, and writes the rows.
+    """Takes pairs of row ids as a driver hands them out, and writes the rows into a Parquet file, which exists from the start.
 
-    Parquet has no columns of several types: those that a SQLite table may have become texts.
-
-    Parameters
-    ----------
-    path
-        The Parquet file; it exists from the start, even without rows.
-    r, s
-        The relations, in the order of the result's columns.
-    wanted
-        The columns of each; None: all of R's, and all of S's but its key.
+    Parquet has no columns of several types: those that a SQLite table may have become texts.  `columns` are those of each relation, in the
+    order of the result's; None: all of R's, and all of S's but its key.
     """
 
     def __init__(

@@ -179,12 +179,11 @@ class Settings:
 
     #: Multiplies tuples and memory.
     scale: float = 1.0
-    #: Processes that work at the same time.
+    #: Processes at the same time, or instead of them the address of a Dask scheduler whose workers make the runs (`cluster`).
     jobs: int = 1
     seed: int = 2009
     #: Make runs again whose results are kept.
     fresh: bool = False
-    #: The address of a Dask scheduler whose workers make the runs, instead of `jobs` processes.
     cluster: str | None = None
     #: Devices below scale 1: one of `DEVICES`.
     devices: str = SHIPS_MODEL
@@ -206,13 +205,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """A run: a function of a module and its named arguments; arguments and result are JSON-ready."""
+    """A run: a function, by its name as ``package.module:name``, its named arguments as JSON, and a label for people; by `of`."""
 
-    #: Name as ``package.module:name``.
     function: str
-    #: Arguments as JSON, by `of`.
     arguments: str
-    #: The run in words, for people.
     label: str = ""
     #: Runs with more are made first, so that no process is left with a long one at the end.
     weight: float = field(default=0.0, compare=False)

@@ -25,13 +25,14 @@ ERROR = 0.1
 
 
 class Placement(NamedTuple):
-    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason."""
+    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
+
+    `stages` are those behind the scan inside the drive, and `rows` those that the drive hands to the host; on the host, of the result.
+    """
 
     where: str
-    #: Stages behind the scan inside the drive.
     stages: int
     seconds: float
-    #: Rows that the drive hands to the host; on the host, rows of the result.
     rows: float
     problem: str = ""
 
@@ -63,7 +64,6 @@ class Estimates(NamedTuple):
         return [best, *(each for each in possible if each.seconds - each.error <= best.seconds + best.error)]
 
     def without(self, placement: Placement, problem: str) -> "Estimates":
-        """The same where a placement turns out not to be possible."""
         impossible = placement._replace(seconds=math.inf, rows=0, problem=problem)
         return self._replace(placements=[impossible if each == placement else each for each in self.placements])
 

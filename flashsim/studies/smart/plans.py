@@ -36,9 +36,8 @@ READ_COLUMNS = "read_columns"
 
 @dataclass
 class StoredTable:
-    """A table on pages of one format."""
+    """A table on pages of one format, by the name that queries call it."""
 
-    #: What queries call it.
     name: str
     file: HeapFile
     records: Records
@@ -134,15 +133,14 @@ def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True)
 class Stage:
-    """A program in a plan."""
+    """A program in a plan: a member of `algorithms.programs` or the path of a Python file, with what its ``start`` takes.
 
-    #: A member of `algorithms.programs`, or the path of a Python file.
+    `text` is the stage as EXPLAIN shows it, and `build` a plan whose rows are the program's parameter ``build``, as one batch.
+    """
+
     program: str
-    #: What the member's ``start`` takes.
     parameters: Mapping[str, Any]
-    #: The stage as EXPLAIN shows it.
     text: str
-    #: A plan whose rows are the program's parameter ``build``, as one batch.
     build: Plan | None = None
 
     def start(self, schema: pa.Schema, build: pa.RecordBatch | None = None, room: int | None = None) -> Operator:
@@ -165,17 +163,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scan of some columns of a table, and stages."""
+    """A scan of the columns of a table that are read, in its order, and stages; the scan calls a column ``alias.column``."""
 
     table: str
-    #: The table's name in the query: the scan calls a column ``alias.column``.
     alias: str
-    #: Those that are read, in the table's order.
     columns: tuple[str, ...]
     stages: list[Stage] = field(default_factory=list)
 
     def scanned(self, schema: pa.Schema) -> pa.Schema:
-        """Schema of the rows that the scan hands on, given the table's."""
         return pa.schema([(f"{self.alias}.{name}", schema.field(name).type) for name in self.columns])
 
     @property

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from pathlib import Path
@@ -210,12 +211,10 @@ class Answer:
 
 
 def _narrow(column: pa.Array) -> pa.Array:
-    if not (pa.types.is_decimal(column.type) and column.type.scale == 0 and column.type.precision > 30):
-        return column
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
+    if pa.types.is_decimal(column.type) and column.type.scale == 0 and column.type.precision > 30:
+        with suppress(pa.ArrowInvalid):
+            return column.cast(pa.int64())
+    return column
 
 
 def machine_of(preset: Preset, cpu: str | None, drives: int, cores: int | None) -> Machine:
@@ -230,14 +229,8 @@ def answer(
 ) -> Answer:  # fmt: skip
     """Plan, place, run and time a query; one outside the language, or whose placement is not possible, is refused.
 
-    Parameters
-    ----------
-    sources
-        Rows of the tables, by the names that the query uses.
-    then
-        A program behind the query's own stages, as ``NAME:parameter=value,...`` or ``FILE.py:...``.
-    partition
-        Columns by whose hash tables are on drives, by table; extents of the others are striped.
+    `sources` are rows of the tables by the names that the query uses; `then` is a program behind its own stages (`stage_of`); `partition`
+    are columns by whose hash tables are on drives, by table, while extents of the others are striped.
     """
     if where != HOST:
         _ = machine.inside  # refuses a drive without

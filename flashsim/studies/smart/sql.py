@@ -29,31 +29,21 @@ _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having",
 
 
 def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int] | None = None) -> Plan:
-    """The plan of a query.
+    """The plan of a query; one that is no SQL, or outside the language, is a FlashsimError.
 
     Schemas and rows are those of each table, by the names that queries use: of joined tables the largest is scanned last, and the others
     lie in memory.
-
-    Raises
-    ------
-    FlashsimError
-        The query is no SQL, or outside the language.
-    UnknownNameError, SchemaError
-        A table or column does not exist, or types do not fit.
     """
     try:
         statements = [each for each in sqlglot.parse(query, dialect="duckdb") if each is not None]
+        if len(statements) != 1 or not isinstance(statements[0], exp.Select):
+            raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
+        return _Binder(schemas, rows or {}).bind(statements[0])
     except RecursionError:
         raise FlashsimError("query: its expressions are nested too deeply") from None
     except SqlglotError as problem:
         reason = str(problem).splitlines()[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
         raise FlashsimError(f"query: {shortened(reason)}; supported: {LANGUAGE}") from None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
-    try:
-        return _Binder(schemas, rows or {}).bind(statements[0])
-    except RecursionError:
-        raise FlashsimError("query: its expressions are nested too deeply") from None
 
 
 @dataclass
@@ -123,11 +113,10 @@ class _Binder:
 
     def _column(self, node: exp.Column) -> Column:
         """A column of one of the tables; of one that USING names the first."""
-        places = [
-            (each, name) for each in self._named(node.table) for name in each.columns(not node.table) if _folded(name) == _folded(node.name)
-        ]
+        tables, folded = self._named(node.table), _folded(node.name)
+        places = [(each, name) for each in tables for name in each.columns(not node.table) if _folded(name) == folded]
         if not places:
-            raise UnknownNameError("column", node.name, {name for each in self._named(node.table) for name in each.schema.names})
+            raise UnknownNameError("column", node.name, {name for each in tables for name in each.schema.names})
         if len({each.alias for each, _ in places}) == 1 < len(places):  # names that differ in nothing but case
             spellings = " or ".join(name for _, name in places)
             places = [place for place in places if place[1] == node.name]
@@ -279,9 +268,8 @@ class _Binder:
     ) -> Resolve:
         """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
         own = {_folded(name) for each in self._tables.values() for name in each.schema.names}  # come before the result's
-        groups = [
-            each if isinstance(each, exp.Column) and _folded(each.name) in own else _ordered_by(each, nodes, names) for each in groups
-        ]
+        is_own = [isinstance(each, exp.Column) and _folded(each.name) in own for each in groups]
+        groups = [each if as_is else _ordered_by(each, nodes, names) for each, as_is in zip(groups, is_own, strict=True)]
         keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
         columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
         aggregates: dict[str, Aggregate] = {}
