@@ -16,7 +16,7 @@ from flashsim.core.provenance import provenance
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
-from flashsim.studies.caching import comparison, curves, stepping
+from flashsim.studies.caching import comparison, curves, session
 from flashsim.studies.caching.running import parse_sample, policy_names
 from flashsim.studies.caching.session import CacheRuns, CacheStudy, NamedReferences, execute
 from flashsim.studies.presentation.terminal import Explanation, Part
@@ -57,12 +57,12 @@ class CacheOutcome(Outcome):
         return comparison_of(self.source, study, provenance({"trace": self.source.name} | study.as_dict()))
 
     @in_words_of_python()
-    def steps(self, *policies: str, references: int = stepping.MOST_DRAWN) -> CacheSteps:
+    def steps(self, *policies: str, references: int = session.MOST_DRAWN) -> CacheSteps:
         """The first references one by one, at the smallest of the sizes, by the same policies or others, in their plain forms."""
         names = self._names(policies)
         frames = min(each.size.frames for each in self.result.runs)
         most = min(count(references, "references"), self.study.limit or self.result.references)
-        steps = stepping.steps(self.source, names, frames, most, self.study.seed)
+        steps = session.steps(self.source, names, frames, most, self.study.seed)
         parameters = self.study.as_dict() | {"policies": names, "frames": frames, "references": most}
         return CacheSteps(steps, f"{self.result.trace}, reference by reference in {frames:,} frames", provenance(parameters))
 
@@ -97,7 +97,7 @@ class CacheSteps(Outcome):
         return pd.DataFrame([step.row() for step in self.result])
 
     def _draw(self) -> Figure:
-        return stepping.picture(self.result)
+        return session.draw_steps(self.result)
 
 
 class CurveOutcome(Outcome):

@@ -22,7 +22,7 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.source_files import is_trustworthy, make_private
 from flashsim.core.units import format_size
-from flashsim.operations.face._tables import A_TRACE, arrow_table
+from flashsim.operations.face._arguments import A_TRACE, arrow_table
 from flashsim.operations.fields import TracePart, text
 from flashsim.studies.replaying.survey import WINDOW
 from flashsim.studies.runs import kept

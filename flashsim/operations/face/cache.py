@@ -18,9 +18,8 @@ from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
 from flashsim.operations import fields
+from flashsim.operations.face._arguments import arrow_table, device_of
 from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, comparison_of, curve_of, size_text
-from flashsim.operations.face._devices import device_of
-from flashsim.operations.face._tables import arrow_table
 from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin

@@ -34,12 +34,11 @@ _DESIGNS = "What is done with the SSD: {designs}; all; or a Python file. Several
 _WITHOUT = f"Run each design once more without: {', '.join(session.PARTS)}; or all, one after the other."
 
 
-def _device(value: Any, parameter: str) -> str | Drive:
-    return value if isinstance(value, Drive) else fields.text(value, parameter)
-
-
 def _devices(what: str) -> Field:
-    return Field(f"{what} {_DEVICE}", "DEVICE", _device, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
+    def parse(value: Any, parameter: str) -> str | Drive:
+        return value if isinstance(value, Drive) else fields.text(value, parameter)
+
+    return Field(f"{what} {_DEVICE}", "DEVICE", parse, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
 
 
 class PoolOutcome(Outcome):

@@ -18,7 +18,7 @@ from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.operations import fields
-from flashsim.operations.face._devices import device_of, preset_of
+from flashsim.operations.face._arguments import device_of, preset_of
 from flashsim.operations.face._drive_run import DriveReplay, DriveRun, TimelineFile, load_unless_too_small
 from flashsim.operations.face._traces import part_of, trace_file
 from flashsim.operations.face.trace import Trace

@@ -14,7 +14,7 @@ from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.operations import fields
-from flashsim.operations.face._tables import Types, by_name, sources
+from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
@@ -95,8 +95,8 @@ SmartOutcome.FILES = (
 
 
 def _columns(value: Any, parameter: str) -> dict[str, str]:
-    columns = by_name(value, parameter, "NAME=COLUMN, such as t=o_custkey")
-    return {name: fields.text(column, parameter) for name, column in columns.items()}
+    named = by_name(value, parameter, "NAME=COLUMN, such as t=o_custkey")
+    return {name: fields.text(column, parameter) for name, column in named.items()}
 
 
 @operation

@@ -21,7 +21,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedEr
 from flashsim.core.provenance import provenance
 from flashsim.core.source_files import is_trustworthy
 from flashsim.core.units import MIB, parse_size
-from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
+from flashsim.operations.face._arguments import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count

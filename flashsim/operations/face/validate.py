@@ -139,15 +139,11 @@ class ReadsOutcome(Outcome):
         return _measures(self.summary(), lambda each: f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}")
 
 
-def _pair(value: Any, parameter: str) -> tuple[str, str]:
-    drive, _, preset = fields.text(value, parameter).rpartition("=")
-    return drive, preset
-
-
 def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
     """Drives with their presets, of texts NAME=PRESET or of a mapping."""
     pairs = [f"{name}={fields.text(preset, parameter)}" for name, preset in value.items()] if isinstance(value, Mapping) else value
-    return fields.each(_pair)(pairs, parameter)
+    parts = (text.rpartition("=") for text in fields.each(fields.text)(pairs, parameter))
+    return [(drive, preset) for drive, _, preset in parts]
 
 
 def _pairs(device: Any) -> dict[str, str]:

@@ -311,14 +311,8 @@ def _run(
             at[run] = end
         counts.append(pool.counts)
     hits = np.diff([total.hits for total in counts]) / np.diff(ends)
-    totals = _of_all(np.subtract(counts[-1], counts[0]) / setting.sample, trace.read - setting.warm_up)
-    return PolicyRun(policy.name, policy.future, size, totals, hits, seconds * totals.references / trace.read)
-
-
-def _of_all(sample: npt.NDArray[np.float64], references: int) -> Counts:
-    """Counts of all references from those of a sample: where it has more or fewer than its share of them, these hit in a pool of any size.
-
-    Hot pages are few, and a sample has too many or too few of them: SHARDS-adj (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015).
-    """
-    counts = Counts(*map(round, sample.tolist()))
-    return counts._replace(references=references, hits=max(0, references - counts.misses))
+    # Hot pages are few, and a sample has too many or too few of them.  Where it has more or fewer than its share of references, these hit
+    # in a pool of any size: SHARDS-adj (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015).
+    totals, references = Counts(*map(round, (np.subtract(counts[-1], counts[0]) / setting.sample).tolist())), trace.read - setting.warm_up
+    totals = totals._replace(references=references, hits=max(0, references - totals.misses))
+    return PolicyRun(policy.name, policy.future, size, totals, hits, seconds * references / trace.read)

@@ -230,6 +230,10 @@ class Job:
         return kept.identity({"function": self.function, "arguments": self.arguments}, self.module)
 
     @property
+    def origin(self) -> dict[str, Any]:
+        return {"function": self.function, "parameters": self.parameters}
+
+    @property
     def module(self) -> str:
         return self.function.partition(":")[0]
 
@@ -300,20 +304,16 @@ def make(
         groups.setdefault(job.group or job, []).append(job)
     for group, outcomes in each(_run_and_time_all, list(groups.values()), settings.jobs, settings.cluster, tell):
         for job, (value, seconds) in zip(group, outcomes, strict=True):
-            kept.keep(_origin(job) | {"seconds": seconds, "result": value}, job.id)
+            kept.keep(job.origin | {"seconds": seconds, "result": value}, job.id)
             runs[job] = JobResult(value, seconds, recalled=False)
             tell(job.label)
     return Results(settings, {job: runs[job] for job in distinct})
 
 
-def _origin(job: Job) -> dict[str, Any]:
-    return {"function": job.function, "parameters": job.parameters}
-
-
 def _recall(job: Job) -> JobResult | None:
     """The kept result of a run; None where there is none, or a file that `make` did not write."""
     match kept.recall(job.id):
-        case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == _origin(job):
+        case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == job.origin:
             return JobResult(result, seconds, recalled=True)
     return None
 

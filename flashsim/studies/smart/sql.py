@@ -355,8 +355,7 @@ def _unique(names: list[str]) -> list[str]:
     """Names of the result's columns, those that repeat with a number."""
     unique: list[str] = []
     for name in names:
-        every = chain([name], (f"{name}_{number}" for number in count(1)))
-        unique.append(next(each for each in every if each not in unique))
+        unique.append(next(each for each in chain([name], (f"{name}_{number}" for number in count(1))) if each not in unique))
     return unique
 
 

@@ -1,4 +1,4 @@
-"""Tables as arguments: sources by name, files, DataFrames and anything that Arrow reads, as the sources of a join."""
+"""Arguments that are tables, as a join takes them: sources by name, files, DataFrames, what Arrow reads; or devices: presets, drives, files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import pyarrow as pa
 
 from flashsim.core.errors import InvalidParameterError, SchemaError, UnknownNameError
+from flashsim.device import presets
+from flashsim.device.access import is_path
 from flashsim.operations.fields import Field, several, text
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TableRecords, TextRecords
 
-if TYPE_CHECKING:  # names of sources need it not
+if TYPE_CHECKING:  # names of sources and presets have no use for their libraries
     import pandas as pd
+
+    from flashsim.operations.face.drive import Drive
 
 
 class ArrowStream(Protocol):
@@ -121,3 +125,24 @@ def key(on: Any, parameter: str = "on") -> str:
         bound = "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
         raise InvalidParameterError(parameter, repr(on), bound)
     return on
+
+
+def device_of(device: Any, parameter: str = "device") -> str | Drive:
+    """A drive, or the name of a preset or the path of a real file or block device."""
+    if not isinstance(device, str | PathLike):
+        from flashsim.operations.face.drive import Drive, drive
+
+        if isinstance(device, Mapping):
+            return drive(**device)
+        if not isinstance(device, Drive):
+            raise InvalidParameterError(parameter, repr(device), "a preset's name, an fs.drive or a path is needed")
+        return device
+    name = text(device, parameter)
+    if not is_path(name):
+        presets.load(name)
+    return name
+
+
+def preset_of(device: str | Drive) -> str:
+    """The name of a device's preset, or its path."""
+    return device if isinstance(device, str) else device.preset
