@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
-from flashsim.studies.presentation.singular import singular
+from flashsim.studies.presentation.terminal import singular
 from flashsim.studies.runs.outputs import Outputs, write_json
 
 if TYPE_CHECKING:  # help texts need neither

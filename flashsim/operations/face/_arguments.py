@@ -1,4 +1,4 @@
-"""Arguments that are tables, as a join takes them: sources by name, files, DataFrames, what Arrow reads; or devices: presets, drives, files."""
+"""Arguments that are tables, as a join takes them: names of sources, files, frames, Arrow; or devices: presets, drives, files."""
 
 from __future__ import annotations
 
