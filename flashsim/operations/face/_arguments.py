@@ -54,7 +54,6 @@ def by_name(value: Any, parameter: str, form: str = "NAME=SOURCE, such as t=tpch
 
 
 def _types(value: Any, parameter: str) -> dict[str, str]:
-    """Names of types by column, which texts hold with commas between."""
     if not isinstance(value, Mapping):
         value = [part for each in several(value or [""], parameter) for part in re.split(r",(?![^(]*\))", text(each, parameter))]
     types = by_name(value, parameter, "COLUMN=TYPE, such as id=int64")

@@ -222,13 +222,11 @@ class DriveReplay:
         return _own_place(run) if self.out is None and self.requests else self.out
 
     def _writers(self, stack: ExitStack, place: Path | None) -> list[Observer]:
-        """The observer that writes requests to a file, if there is one."""
         writer = stack.enter_context(ParquetWriter(place, self.origin)) if place else None
         return [lambda batch, completions: writer.write(batch)] if writer else []
 
 
 def _own_place(run: DriveRun) -> Path:
-    """A file that is removed with its run."""
     folder = Path(tempfile.mkdtemp(prefix="flashsim-"))
     weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
     return folder / "replayed.parquet"

@@ -102,7 +102,6 @@ def _operations(values: pd.Series[Any]) -> Any:
 
 
 def _numbers(values: pd.Series[Any], column: str) -> pa.Array:
-    """A column of a trace; what is missing is null where the schema has nulls."""
     field = SCHEMA.field(column)
     least, end = default(column) or 0, 1 << field.type.bit_width - 1
     unknown = values.isna() & field.nullable

@@ -153,7 +153,6 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
 
 
 def _cell(value: Any) -> Any:
-    """An argument in a row."""
     if isinstance(value, Drive):
         return f"{value.name} ({value.state})"
     return describe(value) if isinstance(value, str | int | float | PathLike | None) else type(value).__name__
@@ -175,7 +174,6 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
 
 
 def _cache_table(value: Any, name: str) -> Path:
-    """A table as a Parquet file of the cache."""
     buffer, table = io.BytesIO(), arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
     pq.write_table(as_trace(table.to_pandas()) if name == "trace" else table, buffer, compression="zstd", write_page_checksum=True)
     content = buffer.getvalue()

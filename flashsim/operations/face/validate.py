@@ -147,7 +147,6 @@ def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
 
 
 def _pairs(device: Any) -> dict[str, str]:
-    """The preset of each drive that is named."""
     check_once("--device", (drive for drive, _ in device or ()))
     for drive, preset in device or ():
         if not drive or not preset:
@@ -157,7 +156,6 @@ def _pairs(device: Any) -> dict[str, str]:
 
 
 def _one_preset(device: Any) -> str:
-    """The one preset that is named, alone."""
     names = [preset for drive, preset in device or () if not drive and preset]
     if len(names) != 1 or len(device) != 1:
         raise InvalidParameterError("--device", "none" if not device else "others", "--reads needs one preset, such as samsung-980-pro-1tb")

@@ -136,7 +136,6 @@ def memory_in_steps(
 
 
 def _squares(moment: Memory, room: dict[str, int], memory: int) -> tuple[list[Shape], float]:
-    """Squares for the pages of each buffer, and where the last ends."""
     second = not moment.outputs and moment.table and room["phase2_workspace"] and moment.phase == "join"
     names = ("phase2_input", "phase2_workspace") if second else ("input", "workspace")
     groups = [("input", "input", moment.input, room[names[0]])]

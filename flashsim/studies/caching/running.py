@@ -49,7 +49,6 @@ class _Amount:
     amount: float
 
     def frames(self, distinct: int, page_size: int) -> int:
-        """Frames of a pool of this size, at least 1."""
         count = {"%": self.amount * distinct / 100, "pages": self.amount, "bytes": self.amount // page_size}[self.unit]
         return max(1, round(count))
 

@@ -18,19 +18,9 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import NEVER, format_size
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
+from flashsim.studies.caching import running
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.running import (
-    MOST_FRAMES,
-    CacheSetting,
-    PolicyRun,
-    compilation,
-    parse_sizes,
-    policy_names,
-    pool_sizes,
-    run,
-    warm_up_references,
-)
 from flashsim.studies.presentation.plots import style
 from traces.summary.reuse import sampled_rows
 
@@ -71,8 +61,8 @@ class CacheStudy:
                 raise InvalidParameterError(name, value, f"it must be at least {least}, and below {NEVER}")
         if not 0 < self.sample <= 1:
             raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
-        pool_sizes(parse_sizes(self.sizes), MOST_FRAMES, self.page_size)
-        policy_names(self.policies)
+        running.pool_sizes(running.parse_sizes(self.sizes), running.MOST_FRAMES, self.page_size)
+        running.policy_names(self.policies)
 
     def as_dict(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("jobs", "windows") and value is not None}
@@ -90,7 +80,7 @@ class CacheRuns:
     pages: int
     page_size: int
     sample: float
-    runs: Sequence[PolicyRun]
+    runs: Sequence[running.PolicyRun]
 
     def title(self) -> str:
         references = f"{self.trace}: {self.references:,} references ({self.writes / self.references:.1%} writes) to {self.pages:,} pages"
@@ -111,24 +101,26 @@ def execute(source: NamedReferences, study: CacheStudy, progress: Progress | Non
     A trace without pages, or a warm-up that leaves no reference, is an InvalidParameterError; a policy that breaks its contract, or a trace
     that cannot be read, a FlashsimError.
     """
-    amounts, names = parse_sizes(study.sizes), policy_names(study.policies)
+    amounts, names = running.parse_sizes(study.sizes), running.policy_names(study.policies)
     if target is not None and study.sample != 1:
         raise InvalidParameterError("sample", f"{study.sample:.4g}", "a device serves all pages")
     keep = None if study.sample == 1 else partial(sampled_rows, rate=study.sample)
-    batches, compiling = source.batches(), compilation(names)
+    batches, compiling = source.batches(), running.compilation(names)
     with ExitStack() as closing:
         closing.callback(compiling.stop)
         trace = closing.enter_context(NumberedTrace(source.name, batches, study.limit, keep, progress))
         pages = round(trace.pages / study.sample)
-        sizes = pool_sizes(amounts, pages, study.page_size)
+        sizes = running.pool_sizes(amounts, pages, study.page_size)
         if (least := sizes[0].frames) * study.sample < 0.5:
             raise InvalidParameterError("sample", f"{study.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
         if target is not None and target.sink is not None and (count := len(names) * len(sizes)) > 1:
             raise InvalidParameterError("requests", f"{count} runs", "those of one policy at one size are recorded")
-        setting = CacheSetting(warm_up_references(study.warm_up, trace.read), study.sample, study.windows, study.jobs, study.seed)
+        setting = running.CacheSetting(
+            running.warm_up_references(study.warm_up, trace.read), study.sample, study.windows, study.jobs, study.seed
+        )
         compiling.wait("policies")
         policies = [replacement_policy(name) for name in names]
-        runs = run(trace, policies, sizes, setting, progress)
+        runs = running.run(trace, policies, sizes, setting, progress)
         if target is not None:
             by_name, common = {policy.name: policy for policy in policies}, (study.page_size, setting.warm_up, setting.seed, progress)
             runs = [replace(each, cost=target.serve(trace, by_name[each.policy], each.size.frames, *common)) for each in runs]

@@ -86,7 +86,6 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
 
 
 def _series(values: Any) -> pd.Series[Any]:
-    """Values of references as a column."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = frame_of(pa.table({"page": values}))["page"]
     if isinstance(values, pd.Series):

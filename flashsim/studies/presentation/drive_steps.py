@@ -45,7 +45,6 @@ class _Watch:
         self._current: dict[tuple[int, Any], Hold] = {}
 
     def note(self) -> None:
-        """Begin and end holds as the model has it now."""
         now, users = int(self.model.now), self._users()
         for each in [each for each in self._current if each not in users]:
             self._current.pop(each).end = now

@@ -149,7 +149,6 @@ class Screen:
 
 
 def _bars() -> Any:
-    """A line on the terminal, by a stream of its own."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

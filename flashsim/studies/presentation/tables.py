@@ -129,7 +129,6 @@ def captioned(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
 
 
 def texts(frame: pd.DataFrame) -> list[list[str]]:
-    """The rows as text."""
     return [[show(entry, frame.attrs.get("digits", 2)) for entry in row] for row in frame.itertuples(index=False, name=None)]
 
 

@@ -135,7 +135,6 @@ class _Lanes:
         self._idle: list[int] = []
 
     def take(self, begin: int, end: int) -> tuple[int, bool]:
-        """The first lane that is free from `begin` on, and whether it is a new one."""
         while self._busy and self._busy[0][0] <= begin:
             heapq.heappush(self._idle, heapq.heappop(self._busy)[1])
         lane = self._idle[0] if self._idle else -1
@@ -151,7 +150,6 @@ class _Lanes:
 
 
 def _by_request(spans: Spans) -> dict[int, list[tuple[int, ...]]]:
-    """Spans, by the request that they served (-1: none), in order of their begin."""
     in_order = spans[np.lexsort((spans["end"], spans["begin"], spans["request"]))]
     numbers, starts = np.unique(in_order["request"], return_index=True)
     bounds = [*starts.tolist(), len(in_order)]
@@ -169,7 +167,6 @@ def _threads(dies: int, channels: int, cores: int | None) -> list[int]:
 
 
 def _name_events(what: str, name: str, process: int, thread: int = 0) -> list[str]:
-    """The events that name a process or a thread, and sort it by its number."""
     place = f'"ph":"M","pid":{process},"tid":{thread}'
     return [
         f'{{"name":"{what}_name",{place},"args":{{"name":{json.dumps(name)}}}}}',
@@ -178,5 +175,4 @@ def _name_events(what: str, name: str, process: int, thread: int = 0) -> list[st
 
 
 def _us(time: int) -> str:
-    """Nanoseconds as microseconds."""
     return f"{time // MICROSECONDS}.{time % MICROSECONDS:03d}"

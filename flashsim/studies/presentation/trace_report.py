@@ -88,7 +88,6 @@ def _windows(summary: dict[str, Any]) -> Table:
 
 
 def _reuse(summary: dict[str, Any]) -> Table:
-    """The shares that caches of several sizes would serve, up to the first that serves all that can be."""
     reuse = summary["reuse"]
     if not reuse or not reuse["distance"]:
         return Table([], [])

@@ -151,7 +151,6 @@ def busy_shares(statistics: dict[str, Any], duration: int) -> dict[str, Any]:
 
 
 def _flash_tables(figures: dict[str, Any]) -> dict[str, Table]:
-    """Tables of what only flash drives have: write amplification, pauses and energy."""
     tables = {}
     if figures.get("write_amplification"):
         notes = [BELOW_ONE] if figures["write_amplification"]["total"] < 1 else []
@@ -253,7 +252,6 @@ class EachDevice:
         self._names = names
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        """Take requests and their completions, in the same order."""
         device = column(batch, "device")
         for number, name in self._names.items():
             mine = device == number
@@ -324,7 +322,6 @@ def histogram_demerit(first: Histogram, second: Histogram) -> float:
 
 
 def _distance(*distributions: tuple[npt.NDArray[Any], npt.NDArray[np.float64]]) -> float:
-    """The distance of two distributions: times in order, and the share that each does not exceed."""
     if not all(len(times) for times, _ in distributions):
         raise InvalidParameterError("response times", "none", "their distribution needs at least one")
     ends = np.union1d(distributions[0][1], distributions[1][1])

@@ -71,7 +71,6 @@ class Lateness:
         self.requests = self.late = self.most = self._sum = 0
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        """Take completions of requests, which were due when they arrived."""
         behind: Integers = completions["started"] - completions["submitted"]
         late = behind[behind > LATE]
         self.requests += len(behind)
@@ -80,7 +79,6 @@ class Lateness:
         self.most = max(self.most, int(behind.max(initial=0)))
 
     def as_dict(self) -> dict[str, int | float]:
-        """Counts and delays (ns), JSON-ready."""
         return {"requests": self.requests, "late": self.late, "mean": self._sum / max(1, self.late), "max": self.most}
 
     def __str__(self) -> str:
@@ -294,7 +292,6 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, Path] | None:
 
 
 def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
-    """Paths of a trace's devices, by number."""
     names = names_of(what)
     for name in paths:
         if name not in names.values() and name not in map(str, names):

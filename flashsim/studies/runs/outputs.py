@@ -77,7 +77,6 @@ class Outputs:
         return partial
 
     def _begin(self, option: str, final: Path, place: Path, *, folder: bool) -> Path:
-        """Make and lock the file or folder that is written for now."""
         partial = place / partial_name(final)
         remove_leftovers(place / final.name)
         partial.mkdir() if folder else partial.touch(exist_ok=False)

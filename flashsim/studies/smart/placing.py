@@ -69,7 +69,6 @@ class Estimates(NamedTuple):
 
 
 def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:
-    """Times of every placement by formula."""
     builds = build_runs(plan, tables)
     placements = [_estimate(plan, tables, machine, plan.most_pushed, HOST, builds)]  # what the host cannot run, nothing can
     for stages in range(plan.most_pushed + 1) if machine.preset.inside else ():
@@ -149,12 +148,10 @@ def _builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[i
 
 
 def _inner(run: PlanRun, prices: Mapping[str, float]) -> float:
-    """Time of a core on the extents of all parts, ns."""
     return sum(priced(work, prices) for part in run.parts for work in part.work)
 
 
 def _kernel(machine: Machine, extents: int) -> float:
-    """Time of the host's kernel to read extents, ns."""
     return 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
 
 

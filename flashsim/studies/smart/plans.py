@@ -277,7 +277,6 @@ def co_partitioned(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
 
 
 def _start(plan: Plan, schema: pa.Schema, stages: range, builds: Mapping[int, Any], room: int | None = None) -> list[Operator]:
-    """Operators of some stages, the first for rows of a schema, with the rows of build sides by stage."""
     operators: list[Operator] = []
     for number in stages:
         operators.append(plan.stages[number].start(schema, builds.get(number), room))
@@ -286,7 +285,6 @@ def _start(plan: Plan, schema: pa.Schema, stages: range, builds: Mapping[int, An
 
 
 def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: list[pa.RecordBatch]) -> DrivePart:
-    """Run operators over some extents, and append the rows that they hand on."""
     part = DrivePart()
 
     def account(rows: pa.RecordBatch | None) -> tuple[Counter[str], int]:

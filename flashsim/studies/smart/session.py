@@ -22,19 +22,11 @@ from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution import cpu as cpus
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
+from flashsim.studies.smart import timing
 from flashsim.studies.smart.placing import AUTO, DRIVE, ERROR, HOST, Estimates, Placement, estimates
 from flashsim.studies.smart.plans import EXTENT, Plan, PlanRun, Stage, StoredTable, run
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.timing import (
-    Machine,
-    build_seconds,
-    check_capacity,
-    drive_seconds,
-    energies,
-    fresh_drives,
-    host_reads,
-    host_seconds,
-)
+from flashsim.studies.smart.timing import Machine
 
 #: Bytes of a page in the map of a simulated drive.
 _MAP_ENTRY = 4
@@ -113,9 +105,9 @@ def _trial(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, plac
         if (size := count * machine.preset.flash.logical_pages * _MAP_ENTRY) > free:
             raise CapacityError(f"drives: {count} simulated drives take {format_size(size)} of memory, and {format_size(free)} are free")
     result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=builds)
-    drives = fresh_drives(machine, result) if inside else []
-    seconds = drive_seconds(machine, result, page_size, drives) if inside else host_seconds(machine, result, page_size)
-    return Trial(placement, result, seconds, build_seconds(machine, result, page_size, result.own if inside else ()), drives)
+    drives = timing.fresh_drives(machine, result) if inside else []
+    seconds = timing.drive_seconds(machine, result, page_size, drives) if inside else timing.host_seconds(machine, result, page_size)
+    return Trial(placement, result, seconds, timing.build_seconds(machine, result, page_size, result.own if inside else ()), drives)
 
 
 PLACES = (AUTO, HOST, DRIVE)
@@ -177,7 +169,7 @@ class Answer:
     def as_dict(self) -> dict[str, Any]:
         """The answer JSON-ready, without its rows."""
         trial, run = self.choice.trial, self.choice.trial.run
-        drives, energy = energies(self.machine, run, self.table.file.page_size, trial.drives, trial.seconds, trial.build_seconds)
+        drives, energy = timing.energies(self.machine, run, self.table.file.page_size, trial.drives, trial.seconds, trial.build_seconds)
         document = {"where": trial.placement.where, "chosen_by": self.choice.by}
         document |= {"seconds": trial.seconds, "build_seconds": trial.build_seconds}
         document |= {"result_rows": run.rows.num_rows, "result_bytes": run.results}
@@ -193,12 +185,12 @@ class Answer:
         cores = (inside.cores if inside else 0) if flash and flash.bus_rate else None
         with write_timeline(path, packed, self.machine.preset.name, **parts, cores=cores) as timeline:
             if self.choice.trial.drives:
-                drives = fresh_drives(self.machine, run)
+                drives = timing.fresh_drives(self.machine, run)
                 drives[0].record_spans(True)
-                drive_seconds(self.machine, run, page_size, drives)
+                timing.drive_seconds(self.machine, run, page_size, drives)
                 timeline.add_spans(drives[0].spans())
             elif part := next((each for each in run.parts if each.pages), None):
-                device, requests = host_reads(self.machine, part, page_size)
+                device, requests = timing.host_reads(self.machine, part, page_size)
                 device.record_spans()
                 completions = device.serve(requests, settle=False)
                 timeline.add_spans(device.spans())
@@ -247,7 +239,7 @@ def answer(
     if then:
         plan.stages.append(stage_of(then))
     table = tables[plan.table]
-    check_capacity(machine, tables.values())
+    timing.check_capacity(machine, tables.values())
     return Answer(plan, table, machine, choose(plan, tables, machine, where, progress))
 
 

@@ -105,7 +105,6 @@ class _Binder:
         return table
 
     def _named(self, table: str) -> list[_Table]:
-        """The tables that a name means; all of them without one."""
         tables = [each for each in self._tables.values() if _folded(table) in ("", _folded(each.alias))]
         if not tables:
             raise UnknownNameError("table", table, self._tables)
@@ -137,7 +136,6 @@ class _Binder:
         return None
 
     def _sources(self, select: exp.Select) -> Plan:
-        """The scan, and the stages of selections and joins."""
         source = select.args.get("from_") or select.args.get("from")
         if source is None:
             raise FlashsimError(f"query: it reads no table; supported: {LANGUAGE}")
@@ -219,7 +217,6 @@ class _Binder:
         return Stage("semi-join", {"probe": probe}, f"{probe} in {key}", Plan(table.name, table.alias, self._columns(table), stages))
 
     def _outputs(self, select: exp.Select) -> None:
-        """Aggregation, what is computed of its result, and the order."""
         items = [item for each in select.expressions for item in self._expanded(each)]
         group = select.args.get("group")
         orders = select.args["order"].expressions if select.args.get("order") else []
@@ -329,7 +326,6 @@ def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expr
 
 
 def _selection(conditions: list[Expression]) -> list[Stage]:
-    """A selection by all conditions, if there are any."""
     if not conditions:
         return []
     predicate = joined("and", conditions)
@@ -352,7 +348,6 @@ def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[s
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Names of the result's columns, those that repeat with a number."""
     unique: list[str] = []
     for name in names:
         unique.append(next(each for each in chain([name], (f"{name}_{number}" for number in count(1))) if each not in unique))

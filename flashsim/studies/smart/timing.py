@@ -69,7 +69,6 @@ class Machine:
 
 
 def priced(work: Mapping[str, int], prices: Mapping[str, float]) -> float:
-    """Time of some work, ns."""
     return sum(prices.get(kind, prices[DEFAULT]) * count for kind, count in work.items())
 
 
@@ -146,7 +145,6 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
 
 
 def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
-    """A drive for each part of a run that has extents."""
     return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
