@@ -68,14 +68,10 @@ class CacheOutcome(Outcome):
 
     @in_words_of_python()
     def curve(self, *policies: str, size: Any = "1%..100%", sample: float | str | None = None) -> CurveOutcome:
-        """Miss ratios over the size, of LRU without any other policy; reuse distances.
+        """Miss ratios over the size, as `cache` takes it, of LRU without any other policy; reuse distances.
 
-        Parameters
-        ----------
-        size
-            See `cache`; LRU's curve is known at all sizes besides.
-        sample
-            A share of the pages to look at, or ``"8000pages"`` at most; as in the simulation by default.
+        LRU's curve is known at all sizes besides.  `sample` is a share of the pages to look at, or ``"8000pages"`` at most; as in the
+        simulation by default.
         """
         share = self.study.sample if sample is None else sample
         names = [text(each, "policy") for each in policies or ["lru"]]

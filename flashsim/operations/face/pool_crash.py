@@ -188,7 +188,6 @@ def pool_crash(
             raise InvalidParameterError("lose-ssd", True, "drives keep what they hold in a power cut")
         disk = disk or DISK_PRESET
         inject = PowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd_device or SSD_PRESET), LOG: small_drive(log or disk)})
+    count, kinds = histories or _HISTORIES, (design, checkpoints, torn_pages)
     with activity("crashes") as progress:
-        return InjectionOutcome(
-            injection.exhaustive(restart, histories or _HISTORIES, seed, guards, progress, design, checkpoints, torn_pages, inject=inject)
-        )
+        return InjectionOutcome(injection.exhaustive(restart, count, seed, guards, progress, *kinds, inject=inject))

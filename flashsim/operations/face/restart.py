@@ -151,8 +151,7 @@ def restart(
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
             progress(number, len(parts), f"{extension} with {name}")
-            setup = PoolSetup(
-                workload, extension, memory, ssd, time, interval, devices, policy, page_size, options, scale, seed, name, hardening
-            )
+            common = (memory, ssd, time, interval, devices, policy, page_size, options, scale, seed)
+            setup = PoolSetup(workload, extension, *common, name, hardening)
             runs[extension, name] = PeakToPeak.of(run_restart(setup.as_dict(), end, _INTERVALS))
     return RestartOutcome(Restarts(end, time, runs))

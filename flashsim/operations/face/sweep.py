@@ -75,12 +75,11 @@ class SweepOutcome(Outcome):
         numbers = {name: scale for name, values in self.axes.items() if len(values) > 1 and (scale := _numbers(values))}
         x = next(iter(numbers), next(iter(self.axes)))
         others = [name for name in self.axes if name != x]
-        series, panels = others[0] if others else None, others[1:]
         y = next(name for name in ("total_s", "mean_us", "transactions_s", *frame.select_dtypes("number").columns) if name in frame)
         has_sizes = x in numbers and isinstance(self.axes[x][0], str)
         if has_sizes:
             frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
-        return series_over(frame, x, y, series, panels, f"{x}, MiB" if has_sizes else x)
+        return series_over(frame, x, y, next(iter(others), None), others[1:], f"{x}, MiB" if has_sizes else x)
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:

@@ -40,14 +40,12 @@ _MOST_SHOWN = 400
 
 @dataclass(frozen=True)
 class Memory:
-    """What a join's memory holds when a request is made, in pages."""
+    """What a join's memory holds when a request is made, in pages, of output by bucket; and how many have been made, with this one."""
 
     phase: str
     request: str
-    #: How many have been made, this one included.
     requests: int
     input: int
-    #: By bucket.
     outputs: tuple[int, ...]
     table: int
 
@@ -62,14 +60,7 @@ def memory_by_request(algorithm: Callable[[], Algorithm], files: Sequence[HeapFi
     A join without input, output buffers or hash table of the kinds that are known here is a RefusedError.
     """
     moments: list[Memory] = []
-    requests = run(lambda: _observed(algorithm(), moments, fudge), files)[0].total().requests
-    if requests and not any(each.outputs or each.table for each in moments):
-        raise RefusedError("join: its buffers cannot be watched; those of bnl, grace-hash, hybrid-hash and simple-hash can")
-    return moments, requests
-
-
-def _observed(algorithm: Algorithm, moments: list[Memory], fudge: float) -> Algorithm:
-    phase, requests = "", 0
+    watched, phase, requests = algorithm(), "", 0
     last: Read | None = None
 
     def note(request: Request) -> Request:
@@ -79,10 +70,13 @@ def _observed(algorithm: Algorithm, moments: list[Memory], fudge: float) -> Algo
         if isinstance(request, Read | Write):
             requests += len(request.counts)
             last = request if isinstance(request, Read) else last
-            moments.append(_moment(algorithm, phase, request, requests, last, fudge))
+            moments.append(_moment(watched, phase, request, requests, last, fudge))
         return request
 
-    return rewrite(algorithm, note)
+    total = run(lambda: rewrite(watched, note), files)[0].total().requests
+    if total and not any(each.outputs or each.table for each in moments):
+        raise RefusedError("join: its buffers cannot be watched; those of bnl, grace-hash, hybrid-hash and simple-hash can")
+    return moments, total
 
 
 def _under_way(algorithm: Any) -> Iterator[GeneratorType[Any, Any, Any]]:
@@ -145,9 +139,8 @@ def _squares(moment: Memory, room: dict[str, int], memory: int) -> tuple[list[Sh
     for name, kind, used, planned in groups:
         for page in range(max(used, min(planned, memory))):
             x, down = _LEFT + page % _ACROSS * _SIDE, y + page // _ACROSS * _SIDE
-            shapes.append(
-                Shape(x, down, _SIDE - 3, _SIDE - 3, kind if page < used else "free", f"{name}: {used} of {planned} pages in use")
-            )
+            text = f"{name}: {used} of {planned} pages in use"
+            shapes.append(Shape(x, down, _SIDE - 3, _SIDE - 3, kind if page < used else "free", text))
         shapes.append(label(4, y + 10, f"{name} {used}"))
         y += max(1, -(-max(used, min(planned, memory)) // _ACROSS)) * _SIDE + 3
     return shapes, y

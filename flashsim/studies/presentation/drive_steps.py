@@ -18,7 +18,7 @@ from flashsim.studies.presentation.steps import MOST_STEPS, Frame, Shape, Steps,
 #: Kinds of rectangles of flash pages by state, and of operations.
 _PAGES = ("free", "valid", "invalid", "coming", "torn")
 _WORK = {"read": "read", "program": "program", "move": "move", "erase": "erase"}
-_COLUMN, _PAGE, _LEFT = 24, 11, 70
+_COLUMN, _PAGE, _LEFT, _WIDTH = 24, 11, 70, 760
 
 
 @dataclass
@@ -179,12 +179,13 @@ def timeline_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
         events.append((line, int(drive.model.now)))
         _check_number(events)
     critical, end = critical_holds(watch.holds), max(1, events[-1][1])
-    frames = [Frame(_on_path(line, now, critical, watch.names), _bars(watch, critical, now, end)) for line, now in events]
+    frames = []
+    for line, now in events:
+        current = next((hold for hold in critical if hold.begin <= now < hold.end), None)
+        caption = line if current is None else f"{line}. Critical: {watch.names[current.server]}, {current.text}"
+        frames.append(Frame(caption, _bars(watch, critical, now, end)))
     title = f"The work of {len(watch.names)} parts of a drive in {format_duration(end)}"
     return Steps(title, (_WIDTH + 100, 66 + 24 * len(watch.names)), frames)
-
-
-_WIDTH = 760
 
 
 def critical_holds(holds: Sequence[Hold]) -> list[Hold]:
@@ -199,11 +200,6 @@ def critical_holds(holds: Sequence[Hold]) -> list[Hold]:
         before = [hold for hold in holds if hold.end == last.begin and hold.begin < hold.end]
         last = max(before, key=lambda hold: (hold.server == path[-1].server, hold.end - hold.begin), default=None)
     return path[::-1]
-
-
-def _on_path(line: str, now: int, critical: Sequence[Hold], names: Sequence[str]) -> str:
-    current = next((hold for hold in critical if hold.begin <= now < hold.end), None)
-    return line if current is None else f"{line}. Critical: {names[current.server]}, {current.text}"
 
 
 def _bars(watch: _Watch, critical: Sequence[Hold], now: int, end: int) -> list[Shape]:

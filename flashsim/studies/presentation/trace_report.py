@@ -26,10 +26,11 @@ def tables(summary: dict[str, Any]) -> list[Table]:
 
 
 def _operations(summary: dict[str, Any]) -> Table:
-    rows: list[list[Entry]] = []
-    for name, operation in _by_operation(summary).items():
-        sizes = [format_size(round(operation["size"][key])) for key in ("mean", *_SHARES)]
-        rows.append([name, operation["requests"], format_size(operation["bytes"]), *sizes])
+    sizes = ("mean", *_SHARES)
+    rows = [
+        [name, each["requests"], format_size(each["bytes"]), *(format_size(round(each["size"][key])) for key in sizes)]
+        for name, each in _by_operation(summary).items()
+    ]
     return Table(["operation", "requests", "bytes", "mean size", *_SHARES.values()], rows)
 
 
@@ -72,14 +73,12 @@ def _facts(summary: dict[str, Any]) -> Table:
 
 
 def _windows(summary: dict[str, Any]) -> Table:
-    windows = summary["over_time"]
-    if not windows:
+    if not (windows := summary["over_time"]):
         return Table([], [])
     frame = windows_frame(windows)
-    step = -(-len(frame) // _MOST_ROWS)
-    rows: list[list[Entry]] = []
-    for begin, requests, *sizes in frame[::step].itertuples(index=False, name=None):
-        rows.append([format_duration(begin) if windows["unit"] == "ns" else f"{begin:,}", requests, *map(format_size, sizes)])
+    step, show = -(-len(frame) // _MOST_ROWS), format_duration if windows["unit"] == "ns" else "{:,}".format
+    every = frame[::step].itertuples(index=False, name=None)
+    rows = [[show(begin), requests, *map(format_size, sizes)] for begin, requests, *sizes in every]
     length = format_duration(windows["length"]) if windows["unit"] == "ns" else f"{windows['length']:,} requests"
     error = f"distinct bytes are estimates, ± {100 * windows['standard_error']:.1f} %"
     some = "" if step == 1 else f"; shown is one window of {step}"
@@ -133,8 +132,8 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         frame.to_csv(folder / f"{name}.csv", index=False)
     every = tables(summary)
     (facts,) = (table for table in every if table.columns[0] == "fact")
-    others = [table for table in every if table is not facts]
     figures = [(str(name), str(value)) for name, value in facts.itertuples(index=False) if value is not None]
+    others = [table for table in every if table is not facts]
     sections = [Section("Pictures", pictures=pictures), Section("Operations, times and files", tables=others)]
     Report(title, f"Format: {summary['format']}.", figures, sections, origin).write(folder)
 

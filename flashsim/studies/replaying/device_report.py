@@ -217,10 +217,10 @@ class ReplayComparison:
 
         Requests, mean, median, 99 % and most (ns), the demerit figure against the run compared with (ns), and the run's duration (ns).
         """
-        rows: list[dict[str, Any]] = []
+        rows, first = list[dict[str, Any]](), by_operation(self.runs[self.name])
         for name, report in self.runs.items():
             for operation, times in by_operation(report).items():
-                beside = by_operation(self.runs[self.name]).get(operation)
+                beside = first.get(operation)
                 row = {"run": name, "operation": operation, "requests": times.count, "mean": times.mean}
                 row |= {"p50": times.percentile(50), "p99": times.percentile(99), "max": times.maximum}
                 apart = histogram_demerit(times, beside) if beside and name != self.name else None

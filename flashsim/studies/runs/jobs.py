@@ -48,12 +48,9 @@ Result = TypeVar("Result")
 
 
 def each(
-    function: Callable[[Item], Result],
-    items: Sequence[Item],
-    jobs: int,
-    cluster: str | None = None,
+    function: Callable[[Item], Result], items: Sequence[Item], jobs: int, cluster: str | None = None,
     tell: Callable[[str], None] = lambda message: None,
-) -> Iterator[tuple[Item, Result]]:
+) -> Iterator[tuple[Item, Result]]:  # fmt: skip
     """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
 
     The workers of a Dask scheduler (`cluster`) take the processes' place.  `tell` is called now and then with what a process does.
@@ -63,8 +60,7 @@ def each(
         return
     workers = min(jobs, len(items))
     if workers <= 1:
-        for item in items:
-            yield item, function(item)
+        yield from ((item, function(item)) for item in items)
         return
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
@@ -254,7 +250,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class JobResult:
-    """The result of a run, its seconds, and whether it is kept from an earlier run."""
+    """A run's result and seconds, and whether it is kept from an earlier run."""
 
     result: Any
     seconds: float

@@ -86,10 +86,8 @@ def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
     if flash is None:
         return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=drives, start=nominal.seek + nominal.latency)
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
-    flows += [flash.bus_rate] if flash.bus_rate else []
-    cores = inside.cores if inside else 1
-    link = min(nominal.read_rate, *flows)
-    return Rates(link, min(flows), cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
+    flow, cores = min([*flows, flash.bus_rate] if flash.bus_rate else flows), inside.cores if inside else 1
+    return Rates(min(nominal.read_rate, flow), flow, cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
 
 
 def _estimate(
