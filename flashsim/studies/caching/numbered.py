@@ -10,8 +10,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import IO, Self
+from contextlib import AbstractContextManager
+from typing import IO
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from flashsim.storage.pool.simulation import Writes
 _BYTES = 4
 
 
-class NumberedTrace:
+class NumberedTrace(AbstractContextManager["NumberedTrace"]):
     """The references of a trace, to be gone through as often as it takes.
 
     `title` is the trace in words; `keep` chooses the rows of a batch whose references are kept, such as those to a sample of pages.
@@ -76,10 +76,7 @@ class NumberedTrace:
         _write(self._file, numbers)
         self.references += len(numbers)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK,
 from flashsim.studies.caching import running
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.presentation.plots import style
+from flashsim.studies.presentation.plots import panels
 from traces.summary.reuse import sampled_rows
 
 
@@ -115,9 +115,8 @@ def execute(source: NamedReferences, study: CacheStudy, progress: Progress | Non
             raise InvalidParameterError("sample", f"{study.sample:.4g}", f"a pool of {least:,} pages is less than a page of the sample")
         if target is not None and target.sink is not None and (count := len(names) * len(sizes)) > 1:
             raise InvalidParameterError("requests", f"{count} runs", "those of one policy at one size are recorded")
-        setting = running.CacheSetting(
-            running.warm_up_references(study.warm_up, trace.read), study.sample, study.windows, study.jobs, study.seed
-        )
+        warm_up = running.warm_up_references(study.warm_up, trace.read)
+        setting = running.CacheSetting(warm_up, study.sample, study.windows, study.jobs, study.seed)
         compiling.wait("policies")
         policies = [replacement_policy(name) for name in names]
         runs = running.run(trace, policies, sizes, setting, progress)
@@ -195,10 +194,9 @@ def draw_steps(steps: Sequence[PolicyStep]) -> Figure:
     """A panel a policy: a column a reference, a row a frame; below, who left."""
     names = list(dict.fromkeys(step.policy for step in steps))
     by_policy = [[step for step in steps if step.policy == name][:MOST_DRAWN] for name in names]
-    columns, rows = len(by_policy[0]), min(len(steps[0].frames), MOST_FRAMES_DRAWN)
-    with style():
-        figure = Figure(figsize=(max(4.0, 0.6 + 0.22 * columns), (0.75 + 0.19 * rows) * len(names) + 0.3), layout="constrained")
-        for axes, steps_of in zip(figure.subplots(len(names), 1, squeeze=False)[:, 0], by_policy, strict=True):
+    rows, width = min(len(steps[0].frames), MOST_FRAMES_DRAWN), max(4.0, 0.6 + 0.22 * len(by_policy[0]))
+    with panels((0.75 + 0.19 * rows) * len(names) + 0.3, len(names), width=width, squeeze=False) as (figure, grid):
+        for axes, steps_of in zip(grid[:, 0], by_policy, strict=True):
             _panel(axes, steps_of, rows)
         handles = [Patch(facecolor=_COLOURS[kind], label=label) for kind, label in ((HIT, "hit"), (FIRST, "first"), (AGAIN, "miss again"))]
         if any(step.write for step in steps):

@@ -17,7 +17,7 @@ from algorithms.joins.base import plan
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, size, text
 from flashsim.core.request import Integers
-from flashsim.core.transactions import BATCH, ReferenceBatches, References
+from flashsim.core.transactions import ReferenceBatches, References
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution.drivers import run
@@ -28,7 +28,7 @@ from traces.file.excerpt import excerpt
 from traces.file.page_trace import page_trace
 from traces.file.recording import ParquetRecorder
 from traces.references import GENERATORS, generated
-from traces.references.base import parsed
+from traces.references.base import parsed, pieces
 
 A_TRACE = (
     "references are needed: the path of a trace or a generator such as 'zipf:pages=1000', ids of pages as an array, a list or a Series, "
@@ -46,9 +46,7 @@ class ArrayTrace:
     writes: np.ndarray | None = None
 
     def batches(self) -> Iterator[References]:
-        for begin in range(0, len(self.pages), BATCH):
-            part = slice(begin, begin + BATCH)
-            yield References(self.pages[part], None if self.writes is None else self.writes[part])
+        return pieces(References(self.pages, self.writes))
 
 
 def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace:

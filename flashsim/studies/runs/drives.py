@@ -173,12 +173,8 @@ def _full(preset: presets.Preset, size: int, start: int) -> Device:
 
     Of one that merges blocks, and so is at rest once it is loaded, those of a size share what they have in common.
     """
-    common = size // MIB * MIB
-    if preset.flash is None or not preset.flash.log_blocks or not common:
-        device = Device(preset)
-        device.load(0, start + size)
-        return device
-    device = _copy(Device, preset, [(0, common)])
+    common = size // MIB * MIB if preset.flash is not None and preset.flash.log_blocks else 0
+    device = _copy(Device, preset, [(0, common)]) if common else Device(preset)
     if start + size > common:
         device.load(common, start + size - common)
     return device

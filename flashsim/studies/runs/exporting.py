@@ -1,9 +1,9 @@
 """Rows and relations as files that other programs read."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,7 +55,7 @@ def column_names(r: Sequence[str], s: Sequence[str]) -> tuple[list[str], list[st
     return list(r), of_s
 
 
-class RowWriter:
+class RowWriter(AbstractContextManager["RowWriter"]):
     """Takes pairs of row ids as a driver hands them out, and writes the rows into a Parquet file, which exists from the start.
 
     Parquet has no columns of several types: those that a SQLite table may have become texts.  `columns` are those of each relation, in the
@@ -70,8 +70,7 @@ class RowWriter:
         self._columns = r.records.names if columns[0] is None else list(columns[0]), of_s
         self._names = column_names(*self._columns)
         self._pending: list[tuple[Integers, Integers]] = []
-        self._rows = 0
-        nothing = np.zeros(0, np.int64)
+        self._rows, nothing = 0, np.zeros(0, np.int64)
         self._writer = pq.ParquetWriter(path, self._table(nothing, nothing).schema, compression="zstd", write_page_checksum=True)
 
     def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
@@ -95,10 +94,7 @@ class RowWriter:
                 self._writer.write_table(self._table(r_rows[part], s_rows[part]))
         self._pending, self._rows = [], 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
         try:
             if kind is None:
                 self._write()

@@ -12,10 +12,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.studies.runs import interrupts
@@ -24,7 +23,7 @@ from flashsim.studies.runs import interrupts
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Outputs:
+class Outputs(AbstractContextManager["Outputs"]):
     """The files that one command writes, all or none; `force` is permission to replace existing ones.
 
     Examples
@@ -103,10 +102,7 @@ class Outputs:
                 raise RefusedError(f"{option}: {path} is also what {other} writes")
         return final
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
         try:
             if isinstance(problem, OSError) and problem.filename is None and (number := _number(problem)) in _FULL:
                 options = " or ".join(f"{option} {final}" for option, _, final in self._pending)

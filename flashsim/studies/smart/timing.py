@@ -1,7 +1,5 @@
 """Simulated times of a plan's run: pages to the host over the link, or programs in sessions inside the drives; and prices of their work."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
