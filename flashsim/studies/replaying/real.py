@@ -22,7 +22,7 @@ from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
 from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, fit, warn_of, whole_blocks
 from traces.file.excerpt import Source, requests_of
-from traces.file.schema import make_batch
+from traces.file.schema import Batches, make_batch
 from traces.replay.base import BACK, Observer, load_engine
 from traces.replay.builtin import fill
 
@@ -57,11 +57,11 @@ class RealSettings:
 class RealReplay:
     """Figures of a replay on a real device, beside its observer's: the engine, and numbers of requests wrapped around and widened."""
 
-    how: str
-    moved: int
-    widened: int
+    how: str = ""
+    moved: int = 0
+    widened: int = 0
     #: Bytes of the file up to the trace's end that were never written: reading them reads nothing.
-    holes: int
+    holes: int = 0
 
 
 class Lateness:
@@ -90,14 +90,9 @@ class Lateness:
 
 
 def replay_on(
-    source: Source,
-    target: Path | Mapping[int, Path],
-    settings: RealSettings,
-    what: Survey,
-    observe: Observer,
-    limit: int | None = None,
+    source: Source, target: Path | Mapping[int, Path], settings: RealSettings, what: Survey, observe: Observer, limit: int | None = None,
     progress: Progress | None = None,
-) -> RealReplay:
+) -> RealReplay:  # fmt: skip
     """Replay a trace on a file or block device, or each of its devices, by its number, on one of its own.
 
     A file that does not exist is made, if writing is allowed, filled with random bytes, and removed at the end.
@@ -116,8 +111,7 @@ def replay_on(
     warn_of(what, settings.pace)
     targets = target if isinstance(target, Mapping) else dict.fromkeys(what.reaches, target)
     with ExitStack() as stack:
-        devices: dict[Path, RealDevice] = {}
-        reaches = dict[Path, int]()
+        devices, reaches = dict[Path, RealDevice](), dict[Path, int]()
         for path in targets.values():
             if path not in devices:
                 numbers = [number for number in what.reaches if targets[number] == path]
@@ -126,16 +120,16 @@ def replay_on(
                 devices[path] = stack.enter_context(_open(path, settings, reaches[path], check, progress))
         device = next(iter(devices.values()))
         device.beside = {number: devices[path] for number, path in targets.items()}
-        fitting = _Fitting(device.beside, settings)
-        batches = (fitting.fit(batch, first) for batch, first in _with_first(source, limit))
+        result = RealReplay()
+        batches = _fit_to(device.beside, source, limit, settings, result)
 
         def tell(done: float, total: float, message: str = "") -> None:
             if progress:
                 progress(done, what.requests, message or "replaying")
 
-        how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
-        holes = sum(_holes(path, min(reach, devices[path].size)) for path, reach in reaches.items())
-        return RealReplay(how, fitting.moved, fitting.widened, holes)
+        result.how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
+        result.holes = sum(_holes(path, min(reach, devices[path].size)) for path, reach in reaches.items())
+        return result
 
 
 def _with_first(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -218,24 +212,19 @@ def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, li
             raise CapacityError(f"trace: {_request(batch, int(np.argmax(large)), first)}, but {device.path} holds {format_size(end)}")
 
 
-class _Fitting:
-    """Makes the requests of a trace such that its devices can serve them, and counts those that had to be changed."""
-
-    def __init__(self, devices: Mapping[int, RealDevice], settings: RealSettings) -> None:
-        self.blocks, self.ends = np.ones((2, max(devices) + 1), np.int64)
-        for number, device in devices.items():
-            self.blocks[number], self.ends[number] = device.alignment, device.size // device.alignment * device.alignment
-        self.settings = settings
-        self.moved = self.widened = 0
-
-    def fit(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
+def _fit_to(devices: Mapping[int, RealDevice], source: Source, limit: int | None, settings: RealSettings, counts: RealReplay) -> Batches:
+    """The requests of a trace such that its devices can serve them; those that had to be changed are counted."""
+    blocks, ends = np.ones((2, max(devices) + 1), np.int64)
+    for number, device in devices.items():
+        blocks[number], ends[number] = device.alignment, device.size // device.alignment * device.alignment
+    for batch, first in _with_first(source, limit):
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        operation, device = column(batch, "operation"), column(batch, "device")
-        columns["offset"], columns["length"], widened, moved = fit(batch, self.blocks[device], self.ends[device])
-        self.widened, self.moved = self.widened + widened, self.moved + moved
-        if self.settings.writes_as_reads:
+        operation, own = column(batch, "operation"), column(batch, "device")
+        columns["offset"], columns["length"], widened, moved = fit(batch, blocks[own], ends[own])
+        counts.widened, counts.moved = counts.widened + widened, counts.moved + moved
+        if settings.writes_as_reads:
             columns["operation"] = np.where(operation == WRITE, READ, operation)
-        return make_batch(columns, first, batch.column("label"))
+        yield make_batch(columns, first, batch.column("label"))
 
 
 def _fill(device: RealDevice, progress: Progress | None) -> None:

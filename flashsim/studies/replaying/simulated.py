@@ -47,15 +47,9 @@ class ReplaySettings:
 
 
 def replay(
-    source: Source,
-    device: Device,
-    settings: ReplaySettings,
-    what: Survey,
-    observe: Observer,
-    limit: int | None = None,
-    progress: Progress | None = None,
-    observation: Observation | None = None,
-) -> int:
+    source: Source, device: Device, settings: ReplaySettings, what: Survey, observe: Observer, limit: int | None = None,
+    progress: Progress | None = None, observation: Observation | None = None,
+) -> int:  # fmt: skip
     """Send the requests of a trace to a device; return the number of requests that `scale_offsets` moved.
 
     An `observation` looks at the device as time passes; that changes nothing of what happens.
@@ -90,11 +84,10 @@ class _Replay:
     def __init__(self, device: Device, settings: ReplaySettings, observe: Observer, observation: Observation | None) -> None:
         self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
         self.wraps = self.widened = self.completions = 0
-        self._origin: int | None = None
         self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
-        self._sent_count = self._seen_count = 0
+        self._sent_count = self._seen_count = self._last_arrival = 0
+        self._origin: int | None = None
         self._first_id: int | None = None
-        self._last_arrival = 0
         self._last = np.zeros(0, np.int64)  # completion times of the window before
 
     def window(self, batch: pa.RecordBatch) -> None:
