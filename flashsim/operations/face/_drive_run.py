@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,29 +38,25 @@ from traces.replay.base import Observer
 _INTERVALS = 100
 
 
-@dataclass(frozen=True)
-class TimelineFile:
-    """A timeline to write, and the time of the run that it shows, ns."""
+#: Begins the timeline of a device.
+TimelineWriter = Callable[[Device], AbstractContextManager[Timeline]]
 
-    path: Path
-    begin: int = 0
-    end: int = NEVER
 
-    @classmethod
-    def of(cls, path: Path | None, begin: int | None, end: int | None) -> TimelineFile | None:
-        if path is None:
-            return None
-        begin, end = begin or 0, NEVER if end is None else end
-        if begin >= end:
-            raise InvalidParameterError("timeline-to", format_duration(end), f"it must be after {format_duration(begin)}")
-        return cls(path, begin, end)
+def timeline_writer(path: Path | None, begin: int | None, end: int | None, origin: dict[str, Any]) -> TimelineWriter | None:
+    """What writes timelines of the time from `begin` to `end` (ns) into a file, with the provenance; None without a file."""
+    if path is None:
+        return None
+    begin, end = begin or 0, NEVER if end is None else end
+    if begin >= end:
+        raise InvalidParameterError("timeline-to", format_duration(end), f"it must be after {format_duration(begin)}")
 
-    def draw(self, device: Device, origin: dict[str, Any]) -> AbstractContextManager[Timeline]:
+    def write(device: Device) -> AbstractContextManager[Timeline]:
         parts = {name: getattr(device.preset.flash, name, 0) for name in ("dies", "channels")}
         if device.preset.flash and device.preset.flash.bus_rate:
             parts["cores"] = device.preset.inside.cores if device.preset.inside else 0
-        packed = final_name(self.path).endswith(".gz")
-        return write_timeline(self.path, packed, device.name, **parts, begin=self.begin, end=self.end, about=origin)
+        return write_timeline(path, final_name(path).endswith(".gz"), device.name, **parts, begin=begin, end=end, about=origin)
+
+    return write
 
 
 @dataclass(eq=False)
@@ -158,14 +154,14 @@ class DriveReplay:
     out: Path | None = None
     requests: bool = True
     pauses: bool = False
-    timeline: TimelineFile | None = None
+    timeline: TimelineWriter | None = None
 
     def on(self, device: Device, settings: simulated.ReplaySettings, state: str = "", *, has_past: bool = True) -> DriveRun:
         """Replay on a drive as it stands, and observe it; if it `has_past`, the report has the growth of its counters."""
         before = device.statistics()
         with ExitStack() as stack:
             progress = stack.enter_context(activity(f"simulating {device.name}"))
-            drawing = stack.enter_context(self.timeline.draw(device, self.origin)) if self.timeline else None
+            drawing = stack.enter_context(self.timeline(device)) if self.timeline else None
             watch = observation.Observation(device, drawing, record=self.pauses)
             run = DriveRun(device.name, DeviceReport(device.preset, watch), device.preset, state=state)
             run.trace = self._place(run)

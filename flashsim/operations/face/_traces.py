@@ -76,7 +76,12 @@ def as_trace(frame: pd.DataFrame) -> pa.Table:
         raise InvalidParameterError("trace", "an empty frame", "there must be a request in it")
     columns: dict[str, Any] = {"operation": _operations(frame["operation"])}
     columns |= {str(name): _numbers(frame[name], str(name)) for name in frame.columns.difference(["operation", "label", "id"])}
-    refuse_lengths(np.asarray(columns["operation"]), np.asarray(columns["length"]), _refuse, "length: ")
+
+    def refuse(bad: Any, why: str) -> None:
+        if bad.any():
+            raise SchemaError(f"trace: row {int(np.argmax(bad))}: {why}")
+
+    refuse_lengths(np.asarray(columns["operation"]), np.asarray(columns["length"]), refuse, "length: ")
     if "id" in frame and "dependency" in frame:
         number = pd.Index(frame["id"])
         if number.has_duplicates:
@@ -85,11 +90,6 @@ def as_trace(frame: pd.DataFrame) -> pa.Table:
         columns["dependency"] = number.get_indexer(dependency)
         columns["think"] = np.where((dependency >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
     return pa.Table.from_batches([make_batch(columns)], schema_with({}))
-
-
-def _refuse(bad: Any, why: str) -> None:
-    if bad.any():
-        raise SchemaError(f"trace: row {int(np.argmax(bad))}: {why}")
 
 
 def _operations(values: pd.Series[Any]) -> Any:

@@ -14,7 +14,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
 from flashsim.operations import fields
-from flashsim.operations.face._drive_run import TimelineFile
+from flashsim.operations.face._drive_run import timeline_writer
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, commas
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
@@ -129,7 +129,6 @@ def bench(
     share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
     method = Method(share, None if pause == "auto" else fields.duration(pause, "--pause"), ignore, seed)
     options = session.Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
-    drawing, provenance = TimelineFile.of(timeline, timeline_from, timeline_to), origin()
+    drawing = timeline_writer(timeline, timeline_from, timeline_to, origin())
     with activity("runs") as progress:
-        result = session.bench(device, options, method, progress, (lambda drive: drawing.draw(drive, provenance)) if drawing else None)
-    return BenchOutcome(result)
+        return BenchOutcome(session.bench(device, options, method, progress, drawing))

@@ -19,7 +19,7 @@ from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import device_of, preset_of
-from flashsim.operations.face._drive_run import DriveReplay, DriveRun, TimelineFile, load_unless_too_small
+from flashsim.operations.face._drive_run import DriveReplay, DriveRun, load_unless_too_small, timeline_writer
 from flashsim.operations.face._traces import part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, Target, several, text
@@ -289,7 +289,7 @@ def replay(
         raise RefusedError("--timeline: it shows one device")
     if empty and precondition:
         raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
-    common = origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to)
+    common = origin(), out, requests, pauses, timeline_writer(timeline, timeline_from, timeline_to, origin())
     if against:
         presets.load(against)
     with trace_file(part_of(trace, part)) as source:

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.studies.caching.numbered import NumberedTrace, first_references
@@ -99,11 +98,14 @@ def curves(
             bound = f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
             raise InvalidParameterError("size", least.label, bound)
         steps, setting = [], CacheSetting(jobs=study.jobs, seed=study.seed)
+        frames = np.array([each.frames for each in pools])
         for trace, scale in _parts(source, study, curve.rate):
             with trace:
-                steps.append(_steps(trace, scale, policies, pools, curve.references, setting, progress))
-        for name in steps[0]:
-            by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, steps[0][name], [each[name] for each in steps[1:]])
+                small = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
+                misses = np.array([each.counts.misses for each in run(trace, policies, small, setting, progress)]).reshape(len(pools), -1)
+            steps.append([Steps(frames, curve.references - scale * column) for column in misses.T])
+        for name, (all_steps, *of_parts) in zip(others, zip(*steps, strict=True), strict=True):
+            by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, all_steps, of_parts)
     in_order = {name: by_name[name] for name in names}
     return Curves(source.name, curve.references, curve.pages, study.page_size, curve.rate, pools, in_order)
 
@@ -137,20 +139,6 @@ def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[
     for number in np.unique(part):
         rows = part == number
         yield NumberedTrace(source.name, ArrayTrace("", pages[rows], writes[rows]).batches()), PARTS / rate
-
-
-def _steps(
-    trace: NumberedTrace,
-    scale: float,
-    policies: Sequence[ReplacementPolicy],
-    pools: Sequence[PoolSize],
-    references: int,
-    setting: CacheSetting,
-    progress: Progress | None,
-) -> dict[str, Steps]:
-    runs = run(trace, policies, [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools], setting, progress)
-    frames, misses = np.array([each.frames for each in pools]), np.array([each.counts.misses for each in runs]).reshape(len(pools), -1)
-    return {policy.name: Steps(frames, references - scale * misses[:, place]) for place, policy in enumerate(policies)}
 
 
 def title(result: Curves) -> str:

@@ -43,28 +43,22 @@ class NumberedTrace(AbstractContextManager["NumberedTrace"]):
         self.read = self.references = self.writes = 0
         self._file = _temporary()
         self._future: IO[bytes] | None = None
-        #: Distinct pages, and the id of each, in the order in which they were first seen.
-        self.pages, self.ids = 0, np.empty(0, np.int64)
+        numbers = PageNumbers()
         try:
-            self._read_all(batches, limit, keep, progress)
+            for pages, writes in first_references(batches, limit):
+                self.read += len(pages)
+                if keep is not None:
+                    rows = keep(pages)
+                    pages, writes = pages[rows], None if writes is None else writes[rows]
+                self._add(numbers.number(pages), writes)
+                if progress is not None:
+                    progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
+            if not self.references:
+                raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
         except BaseException:
             self.close()
             raise
-
-    def _read_all(
-        self, batches: Iterator[References], limit: int | None, keep: Callable[[Integers], np.ndarray] | None, progress: Progress | None
-    ) -> None:
-        numbers = PageNumbers()
-        for pages, writes in first_references(batches, limit):
-            self.read += len(pages)
-            if keep is not None:
-                rows = keep(pages)
-                pages, writes = pages[rows], None if writes is None else writes[rows]
-            self._add(numbers.number(pages), writes)
-            if progress is not None:
-                progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
-        if not self.references:
-            raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
+        #: Distinct pages, and the id of each, in the order in which they were first seen.
         self.pages, self.ids = len(numbers), numbers.ids().copy()
 
     def _add(self, numbers: Numbers, writes: np.ndarray | None) -> None:

@@ -68,10 +68,6 @@ class Target:
         """The real file or block device, if it is one."""
         return Path(self.device) if isinstance(self.device, str) and is_path(self.device) else None
 
-    def as_dict(self) -> dict[str, Any]:
-        device = self.device if isinstance(self.device, str) else self.device.load().name
-        return {"device": device, "depth": self.depth, "cpu": self.cpu}
-
     def serve(
         self, trace: NumberedTrace, policy: ReplacementPolicy, frames: int, page_size: int, warm_up: int, seed: int,
         progress: Progress | None,

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -67,7 +67,15 @@ def parse_sizes(text: str | Sequence[str]) -> list[tuple[_Amount, ...]]:
     >>> [size.frames for size in pool_sizes(parse_sizes("1%..100%,600pages"), 1000, 8192)]
     [10, 17, 28, 46, 77, 129, 215, 359, 599, 600, 1000]
     """
-    return [_range(each.strip()) for part in ([text] if isinstance(text, str) else text) for each in part.split(",")]
+    ranges = []
+    for whole in [each.strip() for part in ([text] if isinstance(text, str) else text) for each in part.split(",")]:
+        ends = tuple(_amount(end.strip(), whole) for end in whole.split(".."))
+        if len(ends) > 2:
+            raise InvalidParameterError("size", repr(whole), _EXAMPLES)
+        if len(ends) == 2 and (ends[0].unit != ends[1].unit or ends[0].amount >= ends[1].amount):
+            raise InvalidParameterError("size", repr(whole), "a range leads from a smaller size to a larger one of the same unit")
+        ranges.append(ends)
+    return ranges
 
 
 def parse_share(value: str | float) -> float:
@@ -88,15 +96,6 @@ def parse_sample(value: str | float) -> tuple[float, int]:
     if (match := _PAGES.fullmatch(str(value).strip())) and int(match[1]) > 0:
         return 0.0, int(match[1])
     return parse_share(value), LEAST_PAGES
-
-
-def _range(text: str) -> tuple[_Amount, ...]:
-    ends = tuple(_amount(end.strip(), text) for end in text.split(".."))
-    if len(ends) > 2:
-        raise InvalidParameterError("size", repr(text), _EXAMPLES)
-    if len(ends) == 2 and (ends[0].unit != ends[1].unit or ends[0].amount >= ends[1].amount):
-        raise InvalidParameterError("size", repr(text), "a range leads from a smaller size to a larger one of the same unit")
-    return ends
 
 
 def _amount(text: str, whole: str) -> _Amount:
@@ -232,60 +231,44 @@ class CacheSetting:
 
 
 def run(
-    trace: NumberedTrace,
-    policies: Sequence[ReplacementPolicy],
-    sizes: Sequence[PoolSize],
-    setting: CacheSetting,
+    trace: NumberedTrace, policies: Sequence[ReplacementPolicy], sizes: Sequence[PoolSize], setting: CacheSetting,
     progress: Progress | None = None,
-) -> list[PolicyRun]:
-    """Every policy at every size, size by size."""
+) -> list[PolicyRun]:  # fmt: skip
+    """Every policy at every size, size by size, as many at a time as there are jobs; the first that fails, or an interrupt, ends all.
+
+    The threads end with the process: a policy of one's own that never comes back holds nobody up.
+    """
     if any(policy.future for policy in policies):
         trace.look_ahead(progress)
     simulation(policies[0], 1).refer(np.array([FIRST_PAGE], np.int32), None, np.array([NEVER_AGAIN], np.int32))  # loads what all share
     cells = [(policy, size) for size in sizes for policy in policies]
-    at, stop = [0] * len(cells), Event()
-
-    def make(number: int) -> PolicyRun:
-        return _run(trace, *cells[number], setting, at, number, stop)
-
-    def tell(runs: int) -> None:
-        if progress is not None:
-            progress(sum(at) / (trace.references * len(cells)), 1, f"{runs} of {len(cells)} runs")
-
-    return _side_by_side(make, len(cells), setting.jobs, stop, tell)
-
-
-def _side_by_side(make: Callable[[int], PolicyRun], count: int, jobs: int, stop: Event, tell: Callable[[int], None]) -> list[PolicyRun]:
-    """Make runs 0, 1, ..., as many at a time as there are jobs; the first that fails, or an interrupt, ends all.
-
-    The threads end with the process: a policy of one's own that never comes back holds nobody up.
-    """
+    at, stop, numbers = [0] * len(cells), Event(), iter(range(len(cells)))
     runs: dict[int, PolicyRun] = {}
     problems: list[BaseException] = []
-    numbers = iter(range(count))
 
     def work() -> None:
         while not stop.is_set() and (number := next(numbers, None)) is not None:
             try:
-                runs[number] = make(number)
+                runs[number] = _run(trace, *cells[number], setting, at, number, stop)
             except BaseException as problem:
                 problems.append(problem)
                 stop.set()
 
-    threads = [Thread(target=work, daemon=True) for _ in range(min(jobs, count))]
+    threads = [Thread(target=work, daemon=True) for _ in range(min(setting.jobs, len(cells)))]
     try:
         for thread in threads:
             thread.start()
         while (alive := [thread for thread in threads if thread.is_alive()]) and not problems:
             alive[0].join(_LOOKS_EVERY)
-            tell(len(runs))
+            if progress is not None:
+                progress(sum(at) / (trace.references * len(cells)), 1, f"{len(runs)} of {len(cells)} runs")
     finally:
         stop.set()
         for thread in threads:
             thread.join(_PATIENCE)
     if problems:
         raise problems[0]
-    return [runs[number] for number in range(count)]
+    return [runs[number] for number in range(len(cells))]
 
 
 def _run(

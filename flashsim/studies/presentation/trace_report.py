@@ -171,7 +171,8 @@ def served_share(caches: pd.DataFrame) -> Figure:
 
 def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     """Distinct bytes since the begin (column `footprint`); distinct bytes of each window and what it moved (`working_set`, `bytes`)."""
-    edges = np.arange(len(windows) + 1) * over_time["length"] / _unit(over_time)
+    second, axis = _axis(over_time)
+    edges = np.arange(len(windows) + 1) * over_time["length"] / second
     largest = max(1, int(windows[["working_set", "footprint"]].to_numpy().max()))
     unit, name = next((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if largest >= unit)
     with panels(4.4, 2, sharex=True) as (figure, (above, below)):
@@ -179,7 +180,7 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
         below.stairs(windows["working_set"] / unit, edges, color=LINES[0][0], fill=True, label="distinct")
         below.stairs(windows["bytes"] / unit, edges, color=LINES[2][0], label="moved", baseline=None)
         above.set(ylabel=f"distinct since the begin, {name}", ylim=(0, None))
-        below.set(ylabel=f"in the window, {name}", xlabel=_axis(over_time), ylim=(0, None))
+        below.set(ylabel=f"in the window, {name}", xlabel=axis, ylim=(0, None))
         legend(figure, below)
     return figure
 
@@ -187,18 +188,15 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
 def offsets(over_time: dict[str, Any]) -> Figure:
     """Requests by their place on the device, over time; devices of one trace lie on one another."""
     counts = np.array(over_time["places"]).T
-    extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
+    second, axis = _axis(over_time)
+    extent = (0.0, counts.shape[1] * over_time["length"] / second, 0.0, counts.shape[0] * over_time["place"] / GIB)
     looks: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "nearest", "cmap": "viridis", "rasterized": True}
     with panels(3.6) as (figure, axes):
         picture = axes.imshow(np.ma.masked_equal(counts, 0), norm=LogNorm(1, max(2, counts.max())), extent=extent, **looks)
-        axes.set(xlabel=_axis(over_time), ylabel="offset, GiB")
+        axes.set(xlabel=axis, ylabel="offset, GiB")
         figure.colorbar(picture, ax=axes, label="requests")
     return figure
 
 
-def _unit(over_time: dict[str, Any]) -> int:
-    return SECONDS if over_time["unit"] == "ns" else 1
-
-
-def _axis(over_time: dict[str, Any]) -> str:
-    return "time, s" if over_time["unit"] == "ns" else "requests"
+def _axis(over_time: dict[str, Any]) -> tuple[int, str]:
+    return (SECONDS, "time, s") if over_time["unit"] == "ns" else (1, "requests")

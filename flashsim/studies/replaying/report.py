@@ -35,7 +35,7 @@ def write_report(
     counters = statistics or {}
     tables, pictures = report.tables(counters), _pictures(folder, report, counters)
     _, last = tables.popitem()
-    sections = _comparison_sections(comparison)
+    sections = [_beside(comparison)] if comparison is not None and len(comparison.runs) > 1 else []
     sections += [Section(name, _TEXTS.get(name, ""), [table], pictures.get(name, {})) for name, table in tables.items()]
     if blocks and (blocks.erases.any() or ((blocks.valid > 0) & (blocks.valid < blocks.pages)).any()):
         sections.append(Section("Erase blocks", "A row a die; retired blocks are blank.", pictures={"blocks": block_heat(blocks)}))
@@ -59,17 +59,14 @@ def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str
     return figures
 
 
-def _comparison_sections(comparison: ReplayComparison | None) -> list[Section]:
-    if comparison is None or len(comparison.runs) == 1:
-        return []
+def _beside(comparison: ReplayComparison) -> Section:
     histograms = {name: by_operation(report) for name, report in comparison.runs.items()}
-    operations = [*histograms[comparison.name]]
-    pictures = {}
+    operations, pictures = [*histograms[comparison.name]], {}
     for operation in operations if len(operations) > 2 else operations[:1]:  # the last is all of them
         times = {name: each[operation] for name, each in histograms.items() if operation in each}
         if _has_shape(times):
             pictures[f"comparison_{operation}"] = latencies(times)
-    return [Section("Beside other runs of the same requests", "", [comparison.table()], pictures)]
+    return Section("Beside other runs of the same requests", "", [comparison.table()], pictures)
 
 
 def _pictures(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> dict[str, dict[str, Figure]]:

@@ -266,14 +266,9 @@ class Results(dict[Job, Any]):
 
 
 def make(
-    jobs: Iterable[Job],
-    settings: Settings,
-    progress: Progress | None = None,
-    layers: Sequence[str] = (),
-    parts: Sequence[Part] | None = None,
-    kinds: Sequence[str] = KINDS,
-    more: Sequence[Part] = (),
-) -> Results:
+    jobs: Iterable[Job], settings: Settings, progress: Progress | None = None, layers: Sequence[str] = (),
+    parts: Sequence[Part] | None = None, kinds: Sequence[str] = KINDS, more: Sequence[Part] = (),
+) -> Results:  # fmt: skip
     """Make every run once, as many at a time as the settings say; those kept from earlier are not made again.
 
     What a machine has not compiled yet is compiled first, since every process would only repeat it: the `parts`, if all are known, or else

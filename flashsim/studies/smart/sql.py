@@ -239,16 +239,12 @@ class _Binder:
             if orders and not {each.sql() for each in order_nodes} <= {each.sql() for each in nodes}:
                 raise FlashsimError("query: ORDER BY of SELECT DISTINCT must name columns of the result")
             self._stages.append(Stage("aggregation", {"keys": [*names, *hidden], "aggregates": []}, f"distinct {', '.join(names)}"))
-        self._order(select, orders, list(hidden), len(columns))
-
-    def _order(self, select: exp.Select, nodes: list[exp.Expression], hidden: list[str], columns: int) -> None:
         limit, skip = (_whole_number(select.args.get(name)) for name in ("limit", "offset"))
-        if not nodes and limit is None and skip is None:
-            return
-        ways = [(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in nodes]
-        orders = [Order(name, *way) for name, way in zip(hidden, ways, strict=True)]
-        text = f"{', '.join(each.sql(dialect='duckdb') for each in nodes) or 'any order'}{'' if limit is None else f', {limit} rows'}"
-        self._stages.append(Stage("top-k", {"orders": orders, "limit": limit, "skip": skip or 0, "columns": columns}, text))
+        if orders or limit is not None or skip is not None:
+            ways = [(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in orders]
+            by = [Order(name, *way) for name, way in zip(hidden, ways, strict=True)]
+            text = f"{', '.join(each.sql(dialect='duckdb') for each in orders) or 'any order'}{'' if limit is None else f', {limit} rows'}"
+            self._stages.append(Stage("top-k", {"orders": by, "limit": limit, "skip": skip or 0, "columns": len(columns)}, text))
 
     def _expanded(self, node: exp.Expression) -> list[exp.Expression]:
         """The columns that a star stands for; any other expression as it is."""
