@@ -134,8 +134,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     values_as_json = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
     cells = {name: [_cell(value) for value in values] for name, values in axes.items()}
     labels, combinations = list(product(*cells.values())), product(*values_as_json.values())
-    every = [fixed | dict(zip(axes, values, strict=True)) for values in combinations]
-    point = f"{module.__name__}:point"
+    every, point = [fixed | dict(zip(axes, values, strict=True)) for values in combinations], f"{module.__name__}:point"
     jobs_of = [Job.of(point, ", ".join(map(str, label)), arguments=each, stamps=stamps) for label, each in zip(labels, every, strict=True)]
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
     with working("runs") as progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,8 +59,7 @@ class PublishedOutcome(Outcome):
     def _draw(self) -> Figure:
         panels = {}
         for each in self.result.judgements:
-            names = [cell.name for cell in each.cells]
-            numbers = [float(cell.published or 0) for cell in each.cells]
+            names, numbers = [cell.name for cell in each.cells], [float(cell.published or 0) for cell in each.cells]
             panels[each.claim.id] = Beside(names, numbers, [cell.values[0] for cell in each.cells], each.claim.limits["each"])
         return published_beside_ours(panels, "", "", share=False)
 
@@ -74,9 +73,11 @@ def _measures(summary: pd.DataFrame, name: Callable[[Any], str]) -> Figure:
     return published_beside_ours(panels, "", "", share=False)
 
 
-def _lines(frame: pd.DataFrame, keys: list[str], measures: int) -> list[list[Any]]:
-    """One line per group of `measures` consecutive rows: the keys of the group, then the entry `shown` of each row."""
-    return [[*frame[keys].iloc[at], *frame["shown"].iloc[at : at + measures]] for at in range(0, len(frame), measures)]
+def _table(frame: pd.DataFrame, keys: list[str], measures: Sequence[str], title: str) -> Table:
+    """One line per group of consecutive rows, one a measure: the keys of the group, then the entry `shown` of each row."""
+    count = len(measures)
+    lines = ([*frame[keys].iloc[at], *frame["shown"].iloc[at : at + count]] for at in range(0, len(frame), count))
+    return Table([*keys, *measures], lines, title)
 
 
 class LoadOutcome(Outcome):
@@ -88,21 +89,16 @@ class LoadOutcome(Outcome):
         rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
         medians = errors.groupby("measure", sort=False)[["preset", "null"]].median().reset_index().assign(drive="median of drives")
         factors = pd.concat([errors, medians]).melt(["drive", "measure"], var_name="of", value_name="shown")
-        yield from (Explanation(self.title), "", self._table(rows, "background", "rows"), "")
-        yield from (self._table(factors, "of", "errors"), "")
+        names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
+        yield from (Explanation(self.title), "", _table(rows, ["drive", "background"], names, "rows"), "")
+        yield from (_table(factors, ["drive", "of"], names, "errors"), "")
         few = min(self.result.samples, key=lambda row: min(row["reads"], row["writes"]))
-        where = f"fewest: {few['drive']} at {few['background_per_s']:,.0f}"
         yield Explanation(
             f"Rows: simulated / measured, percentiles in us, simulated of {few['reads']:,} reads and {few['writes']:,} writes of the probe "
-            f"({where}). "
+            f"(fewest: {few['drive']} at {few['background_per_s']:,.0f}). "
             "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
             "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
         )
-
-    @staticmethod
-    def _table(frame: pd.DataFrame, key: str, title: str) -> Table:
-        names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
-        return Table(["drive", key, *names], _lines(frame, ["drive", key], len(names)), title)
 
     def errors(self) -> pd.DataFrame:
         """A row a drive and measure: the error as a factor, and the null model's."""
@@ -116,16 +112,11 @@ class ReadsOutcome(Outcome):
     """Random reads of a preset beside those that were measured on the drive, and how far each measure is off."""
 
     def printout(self) -> Iterator[Part]:
-        yield from (Explanation(self.title), "")
-        for title, frame, keys in (
-            ("rows", self.summary(), ["engine", "bs", "queue_depth", "processes"]),
-            ("errors", self.errors(), ["engine", "bs"]),
-        ):
-            shown = frame["factor"].map("{:.3f}".format) if title == "errors" else [
-                f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in frame.itertuples()
-            ]  # fmt: skip
-            lines = _lines(frame.assign(shown=shown), keys, len(random_reads.MEASURES))
-            yield from (Table([*keys, *random_reads.MEASURES], lines, title), "")
+        rows, errors, measures = self.summary(), self.errors(), random_reads.MEASURES
+        rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
+        errors["shown"] = errors["factor"].map("{:.3f}".format)
+        yield from (Explanation(self.title), "", _table(rows, ["engine", "bs", "queue_depth", "processes"], measures, "rows"), "")
+        yield from (_table(errors, ["engine", "bs"], measures, "errors"), "")
         yield Explanation(
             "Rows: simulated / measured, requests a second and percentiles in us. An error is a factor, the mean over rows. "
             "What the preset says was fitted is no prediction."

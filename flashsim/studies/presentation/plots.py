@@ -160,9 +160,8 @@ def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, col
             axes.set_ylim(bottom=0) if number < len(by_title) else axes.remove()
         figure.supxlabel(x, fontsize=9)
         figure.supylabel(y, fontsize=9)
-        figure.legend(
-            handles=_handles([*by_title.values()]), frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2
-        )
+        handles = _handles([*by_title.values()])
+        figure.legend(handles=handles, frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2)
     return figure
 
 

@@ -99,10 +99,7 @@ class Steps:
     def save(self, path: str | PathLike[str], *, step: int | None = None, force: bool = False) -> Path:
         """Write a page with the slider (.html), which needs no network; or one step (.svg), the one of `step` if it is given.
 
-        Raises
-        ------
-        InvalidParameterError, FlashsimError
-            Another suffix, a step that there is none of, a file that exists (without `force`), or no place to write to.
+        Refused are another suffix, a step that there is none of, and a file that exists (without `force`).
         """
         target = Path(path)
         if target.suffix not in (".html", ".svg"):
