@@ -25,8 +25,8 @@ from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.running import parse_share
-from flashsim.studies.caching.session import CacheStudy, NamedReferences, execute
+from flashsim.studies.caching.running import CacheStudy, parse_share
+from flashsim.studies.caching.session import NamedReferences, execute
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
 from flashsim.studies.runs.outputs import final_name

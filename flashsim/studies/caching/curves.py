@@ -7,7 +7,7 @@ its own, disagree tells the error.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.studies.caching.numbered import NumberedTrace, first_references
-from flashsim.studies.caching.running import CacheSetting, PoolSize, compilation, parse_sizes, policy_names, pool_sizes, run
-from flashsim.studies.caching.session import CacheStudy, NamedReferences
+from flashsim.studies.caching.running import CacheStudy, PoolSize, compilation, parse_sizes, policy_names, pool_sizes, run
+from flashsim.studies.caching.session import NamedReferences
 from flashsim.studies.caching.sources import ArrayTrace
 from flashsim.studies.presentation.plots import legend, panels, stroke
 from flashsim.studies.presentation.report import Report, Section
@@ -97,12 +97,12 @@ def curves(
         if (least := pools[0]).frames * curve.rate < 1:
             bound = f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
             raise InvalidParameterError("size", least.label, bound)
-        steps, setting = [], CacheSetting(jobs=study.jobs, seed=study.seed)
-        frames = np.array([each.frames for each in pools])
+        steps, frames, whole = [], np.array([each.frames for each in pools]), replace(study, sample=1.0, windows=1)
         for trace, scale in _parts(source, study, curve.rate):
             with trace:
                 small = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
-                misses = np.array([each.counts.misses for each in run(trace, policies, small, setting, progress)]).reshape(len(pools), -1)
+                runs = run(trace, policies, small, whole, progress=progress)
+            misses = np.array([each.counts.misses for each in runs]).reshape(len(pools), -1)
             steps.append([Steps(frames, curve.references - scale * column) for column in misses.T])
         for name, (all_steps, *of_parts) in zip(others, zip(*steps, strict=True), strict=True):
             by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, all_steps, of_parts)

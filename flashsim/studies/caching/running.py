@@ -18,7 +18,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, ReplacementPolicy
 from flashsim.core.transactions import BATCH
-from flashsim.core.units import MICROSECONDS, SECONDS, format_size, parse_count, parse_size
+from flashsim.core.units import MICROSECONDS, NEVER, SECONDS, format_size, parse_count, parse_size
 from flashsim.execution.run import Run
 from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 from flashsim.studies.caching.numbered import NumberedTrace
@@ -217,26 +217,48 @@ def warm_up_references(value: str | int, references: int) -> int:
 
 
 @dataclass(frozen=True)
-class CacheSetting:
-    """References of the whole trace before those that count, sample, windows of equal length, threads, and seed of what policies draw.
+class CacheStudy:
+    """Parameters of a study of policies; what can be refused without a trace is refused at once.
 
-    `sample` is the share of pages whose references the trace keeps: pools are as much smaller, and counts as much larger.
+    `policies`, `sizes` and `warm_up` are as `policy_names`, `parse_sizes` and `warm_up_references` take them; `limit` is the number of
+    references, from the first on; `windows` are those of the trace with a hit ratio each.
     """
 
-    warm_up: int = 0
+    policies: Sequence[str]
+    sizes: Sequence[str]
+    page_size: int
+    warm_up: str | int = 0
+    limit: int | None = None
+    seed: int = 0
+    jobs: int = 1
+    #: The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and their counts are estimates.
     sample: float = 1.0
     windows: int = 1
-    jobs: int = 1
-    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise InvalidParameterError("limit", self.limit, "at least one reference is needed")
+        for name, value, least in (("jobs", self.jobs, 1), ("seed", self.seed, 0)):
+            if not least <= value < NEVER:
+                raise InvalidParameterError(name, value, f"it must be at least {least}, and below {NEVER}")
+        if not 0 < self.sample <= 1:
+            raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
+        pool_sizes(parse_sizes(self.sizes), MOST_FRAMES, self.page_size)
+        policy_names(self.policies)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("jobs", "windows") and value is not None}
 
 
 def run(
-    trace: NumberedTrace, policies: Sequence[ReplacementPolicy], sizes: Sequence[PoolSize], setting: CacheSetting,
-    progress: Progress | None = None,
+    trace: NumberedTrace, policies: Sequence[ReplacementPolicy], sizes: Sequence[PoolSize], study: CacheStudy,
+    warm_up: int = 0, progress: Progress | None = None,
 ) -> list[PolicyRun]:  # fmt: skip
     """Every policy at every size, size by size, as many at a time as there are jobs; the first that fails, or an interrupt, ends all.
 
-    The threads end with the process: a policy of one's own that never comes back holds nobody up.
+    Not counted are as many references of the whole trace as the warm-up has.  Where the trace keeps the references of a sample of pages,
+    pools are as much smaller, and counts as much larger.  The threads end with the process: a policy of one's own that never comes back
+    holds nobody up.
     """
     if any(policy.future for policy in policies):
         trace.look_ahead(progress)
@@ -249,12 +271,12 @@ def run(
     def work() -> None:
         while not stop.is_set() and (number := next(numbers, None)) is not None:
             try:
-                runs[number] = _run(trace, *cells[number], setting, at, number, stop)
+                runs[number] = _run(trace, *cells[number], study, warm_up, at, number, stop)
             except BaseException as problem:
                 problems.append(problem)
                 stop.set()
 
-    threads = [Thread(target=work, daemon=True) for _ in range(min(setting.jobs, len(cells)))]
+    threads = [Thread(target=work, daemon=True) for _ in range(min(study.jobs, len(cells)))]
     try:
         for thread in threads:
             thread.start()
@@ -272,12 +294,12 @@ def run(
 
 
 def _run(
-    trace: NumberedTrace, policy: ReplacementPolicy, size: PoolSize, setting: CacheSetting, at: list[int], run: int, stop: Event
+    trace: NumberedTrace, policy: ReplacementPolicy, size: PoolSize, study: CacheStudy, warm_up: int, at: list[int], run: int, stop: Event
 ) -> PolicyRun:
-    frames = min(max(1, round(size.frames * setting.sample)), trace.pages)  # with more nothing ever leaves either
-    pool = simulation(policy, frames, setting.seed, trace.pages)
-    begin = round(setting.warm_up * trace.references / trace.read)
-    ends = np.linspace(begin, trace.references, min(setting.windows, trace.references - begin) + 1).astype(np.int64)
+    frames = min(max(1, round(size.frames * study.sample)), trace.pages)  # with more nothing ever leaves either
+    pool = simulation(policy, frames, study.seed, trace.pages)
+    begin = round(warm_up * trace.references / trace.read)
+    ends = np.linspace(begin, trace.references, min(study.windows, trace.references - begin) + 1).astype(np.int64)
     counts, seconds = [], 0.0
     at_once = _AT_ONCE if policy.kernels is not None else _PLAIN_AT_ONCE
     for first, last in pairwise([0, *ends.tolist()]):
@@ -295,6 +317,6 @@ def _run(
     hits = np.diff([total.hits for total in counts]) / np.diff(ends)
     # Hot pages are few, and a sample has too many or too few of them.  Where it has more or fewer than its share of references, these hit
     # in a pool of any size: SHARDS-adj (Waldspurger, Park, Garthwaite, Ahmad, FAST 2015).
-    totals, references = Counts(*map(round, (np.subtract(counts[-1], counts[0]) / setting.sample).tolist())), trace.read - setting.warm_up
+    totals, references = Counts(*map(round, (np.subtract(counts[-1], counts[0]) / study.sample).tolist())), trace.read - warm_up
     totals = totals._replace(references=references, hits=max(0, references - totals.misses))
     return PolicyRun(policy.name, policy.future, size, totals, hits, seconds * references / trace.read)

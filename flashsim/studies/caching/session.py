@@ -16,11 +16,12 @@ from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.transactions import ReferenceBatches
-from flashsim.core.units import NEVER, format_size
+from flashsim.core.units import format_size
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from flashsim.studies.caching import running
 from flashsim.studies.caching.numbered import NumberedTrace
 from flashsim.studies.caching.on_device import Target
+from flashsim.studies.caching.running import CacheStudy
 from flashsim.studies.presentation.plots import panels
 from traces.summary.reuse import sampled_rows
 
@@ -32,40 +33,6 @@ class NamedReferences(Protocol):
     def name(self) -> str: ...
 
     def batches(self) -> ReferenceBatches: ...
-
-
-@dataclass(frozen=True)
-class CacheStudy:
-    """Parameters of a study of policies; what can be refused without a trace is refused at once.
-
-    `policies`, `sizes` and `warm_up` are as `policy_names`, `parse_sizes` and `warm_up_references` of `flashsim.studies.caching.running`
-    take them; `limit` is the number of references, from the first on; `windows` are those of the trace with a hit ratio each.
-    """
-
-    policies: Sequence[str]
-    sizes: Sequence[str]
-    page_size: int
-    warm_up: str | int = 0
-    limit: int | None = None
-    seed: int = 0
-    jobs: int = 1
-    #: The share of pages to look at, above 0 and up to 1: simulations are miniatures as much smaller, and their counts are estimates.
-    sample: float = 1.0
-    windows: int = 1
-
-    def __post_init__(self) -> None:
-        if self.limit is not None and self.limit < 1:
-            raise InvalidParameterError("limit", self.limit, "at least one reference is needed")
-        for name, value, least in (("jobs", self.jobs, 1), ("seed", self.seed, 0)):
-            if not least <= value < NEVER:
-                raise InvalidParameterError(name, value, f"it must be at least {least}, and below {NEVER}")
-        if not 0 < self.sample <= 1:
-            raise InvalidParameterError("sample", f"{self.sample:.4g}", "a share of pages above 0 and up to 1 is needed")
-        running.pool_sizes(running.parse_sizes(self.sizes), running.MOST_FRAMES, self.page_size)
-        running.policy_names(self.policies)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("jobs", "windows") and value is not None}
 
 
 @dataclass(frozen=True)
@@ -116,12 +83,11 @@ def execute(source: NamedReferences, study: CacheStudy, progress: Progress | Non
         if target is not None and target.sink is not None and (count := len(names) * len(sizes)) > 1:
             raise InvalidParameterError("requests", f"{count} runs", "those of one policy at one size are recorded")
         warm_up = running.warm_up_references(study.warm_up, trace.read)
-        setting = running.CacheSetting(warm_up, study.sample, study.windows, study.jobs, study.seed)
         compiling.wait("policies")
         policies = [replacement_policy(name) for name in names]
-        runs = running.run(trace, policies, sizes, setting, progress)
+        runs = running.run(trace, policies, sizes, study, warm_up, progress)
         if target is not None:
-            by_name, common = {policy.name: policy for policy in policies}, (study.page_size, setting.warm_up, setting.seed, progress)
+            by_name, common = {policy.name: policy for policy in policies}, (study.page_size, warm_up, study.seed, progress)
             runs = [replace(each, cost=target.serve(trace, by_name[each.policy], each.size.frames, *common)) for each in runs]
     writes = round(trace.writes / study.sample)
     return CacheRuns(source.name, trace.read, writes, pages, study.page_size, study.sample, runs)
@@ -221,8 +187,7 @@ def _panel(axes: Axes, steps: Sequence[PolicyStep], rows: int) -> None:
     axes.set(xlim=(0, len(steps)), ylim=(rows + 1, -1), xticks=[], yticks=[-0.5, rows + 0.5])
     axes.set_yticklabels(["page", "left"], fontsize=7)
     axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    axes.spines[:].set_visible(False)
 
 
 def _text(axes: Axes, column: int, row: int, text: str, **more: Any) -> None:
