@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
+from flashsim.execution import cpu as cpus
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
@@ -23,6 +25,7 @@ from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import AUTO
+from flashsim.studies.smart.timing import Machine
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +161,9 @@ def smart(
     >>> result.explain()[["operator", "where"]].values.tolist()[:4]
     [['scan', 'drive'], ['selection', 'drive'], ['projection', 'drive'], ['aggregation', 'drive']]
     """
-    machine = session.machine_of(presets.load(device), cpu, drives, cores)
+    machine = Machine(presets.load(device), None if cpu is None else cpus.load(cpu), drives)
+    if cores is not None:
+        machine = replace(machine, preset=replace(machine.preset, inside=replace(machine.inside, cores=cores)))
     with activity("query") as progress:
         rows = sources(table, types)
         return SmartOutcome(session.answer(query, rows, machine, where, page_size, page_format, then, partition, progress))

@@ -40,13 +40,14 @@ METHOD = (
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with the half width of its interval."""
+    """A mean with the half width of its interval, and the number of means that it rests on.
+
+    It is `independent` if the differences pass the test; otherwise the interval is too narrow.
+    """
 
     mean: float
     half: float
-    #: Means that it rests on.
     windows: int
-    #: The differences pass the test; otherwise the interval is too narrow.
     independent: bool
 
     @property

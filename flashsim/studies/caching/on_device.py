@@ -41,18 +41,19 @@ def cost_row(run: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Target:
-    """A device that holds a trace's pages, in the order of their ids and without gaps."""
+    """A device that holds a trace's pages, in the order of their ids and without gaps.
 
-    #: A preset, by name or TOML file, the path of a real file or block device, or a drive that stands ready, which is left as it is.
+    A preset, by name or TOML file, the path of a real file or block device, or a drive that stands ready, which is left as it is.  At most
+    `depth` pages are exchanged at once (`flashsim.execution.buffer_manager.BufferManager`).  `cpu` is a preset that prices requests and
+    pages; None: they take no time of it.  The sink takes every request, the warm-up's and the flush's too, of one pool only.
+    """
+
     device: str | HeldDrive
-    #: Pages that are exchanged at once at most (`flashsim.execution.buffer_manager.BufferManager`).
     depth: int = 1
-    #: A CPU preset, which prices requests and pages; None: they take no time of it.
     cpu: str | None = CPU
     #: Permission to write to a real device, and to overwrite a file that exists.
     allow_write: bool = False
     force: bool = False
-    #: Takes every request, the warm-up's and the flush's too; only one pool is served then.
     sink: Sink | None = None
 
     def __post_init__(self) -> None:

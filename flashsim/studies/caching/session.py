@@ -37,11 +37,9 @@ class NamedReferences(Protocol):
 
 @dataclass(frozen=True)
 class CacheRuns:
-    """Runs of a study of policies."""
+    """Runs of a study of policies: references of the whole trace, those that write, and distinct pages, estimates if there is a sample."""
 
-    #: The trace, in words.
     trace: str
-    #: References of the whole trace, those that write, and distinct pages; the latter two are estimates if there is a sample.
     references: int
     writes: int
     pages: int

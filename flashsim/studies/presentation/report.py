@@ -65,16 +65,15 @@ _CHARACTER, _MARGINS, _WRAPPED = 7.5, 21, 22
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a command."""
+    """The report of a command: work, device and result in a sentence; the numbers that a reader looks for first, by name; provenance.
+
+    Sections without a text, a table or a picture are left out.
+    """
 
     title: str
-    #: Work, device and result, in a sentence.
     lead: str
-    #: The numbers that a reader looks for first, each with its name.
     figures: Sequence[tuple[str, str]]
-    #: Sections; those without a text, a table or a picture are left out.
     sections: Sequence[Section]
-    #: The provenance.
     origin: Mapping[str, Any]
 
     def html(self) -> str:

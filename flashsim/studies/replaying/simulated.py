@@ -29,14 +29,14 @@ _OF_REQUESTS = ("operation", "priority", "stream", "flags", "offset", "length", 
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Settings of a replay on a simulated device."""
+    """Settings of a replay on a simulated device; `scale_offsets`: wrap requests beyond its end around to its begin.
 
-    #: ``asap``: `depth` clients take the requests in turns, each its next one when its last has completed.  ``timed``: as the trace says,
-    #: late or not.  ``think``: each request so long after the one it waited for as in the trace.
+    Pace ``asap``: `depth` clients take the requests in turns, each its next one when its last has completed.  ``timed``: as the trace says,
+    late or not.  ``think``: each request so long after the one it waited for as in the trace.
+    """
+
     pace: str
-    #: Clients of ``asap``.
     depth: int = 1
-    #: Wrap requests beyond the device's end around to its begin.
     scale_offsets: bool = False
 
     def __post_init__(self) -> None:

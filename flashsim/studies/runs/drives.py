@@ -58,12 +58,11 @@ class ShipsModel:
 
     A run then takes nearly that part of the time of the large one, by phase and device: requests are as many, and each of them takes the
     part (`flashsim.device.scaling`).  Two things are set right that would not follow: memory is divided as for the large relations, and
-    sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.
+    sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.  `scale` is that of relations and memory, at most 1;
+    `page` the bytes of a page, where every request is one, and 0 where requests are longer.
     """
 
-    #: Scale of relations and memory, at most 1.
     scale: float
-    #: Bytes of a page, where every request is one; 0 where requests are longer.
     page: int = 0
 
     @property

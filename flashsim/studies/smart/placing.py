@@ -99,7 +99,8 @@ def _estimate(
     runs = [run(plan, tables, stages, 1, machine.room if inside else None, each, builds) for each in (2, 1)]
     half, whole = (each.pages for each in runs)
     copies = machine.drives // len(runs[0].parts)  # drives for which a part of the sample stands
-    gathers = stages > 0 and plan.stages[stages - 1].gathers
+    # rows that gathering stages hand on are fewer, and grow in number more slowly than those that they take
+    gathers = stages > 0 and plan.stages[stages - 1].program in ("aggregation", "top-k")
 
     def line(value: Callable[[PlanRun], float]) -> float:
         first, last = map(value, runs)

@@ -155,11 +155,6 @@ class Stage:
         operator.program = self.program
         return operator
 
-    @property
-    def gathers(self) -> bool:
-        """True if the rows that it hands on are fewer, and grow in number more slowly than those that it takes."""
-        return self.program in ("aggregation", "top-k")
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -169,9 +164,6 @@ class Plan:
     alias: str
     columns: tuple[str, ...]
     stages: list[Stage] = field(default_factory=list)
-
-    def scanned(self, schema: pa.Schema) -> pa.Schema:
-        return pa.schema([(f"{self.alias}.{name}", schema.field(name).type) for name in self.columns])
 
     @property
     def most_pushed(self) -> int:
@@ -234,7 +226,7 @@ def run(
     Of a sample one in so many of its pages is read; 0: the whole table.  `builds` are runs of build sides that were made before, by stage.
     """
     table = tables[plan.table]
-    schema = plan.scanned(table.schema)
+    schema = pa.schema([(f"{plan.alias}.{name}", table.schema.field(name).type) for name in plan.columns])
     if builds is None:
         builds = build_runs(plan, tables)
     own = [number for number in co_partitioned(plan, tables) if number < stages]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,8 @@ from flashsim.core.parameters import check_once
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS, format_duration, format_size, parse_count
-from flashsim.device.presets import Preset
 from flashsim.device.smart.client import Polling
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.execution import cpu as cpus
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
 from flashsim.studies.smart import timing
@@ -207,12 +205,6 @@ def _narrow(column: pa.Array) -> pa.Array:
         with suppress(pa.ArrowInvalid):
             return column.cast(pa.int64())
     return column
-
-
-def machine_of(preset: Preset, cpu: str | None, drives: int, cores: int | None) -> Machine:
-    """A host with some drives, whose programs may have another number of cores than the preset's."""
-    machine = Machine(preset, None if cpu is None else cpus.load(cpu), drives)
-    return machine if cores is None else replace(machine, preset=replace(preset, inside=replace(machine.inside, cores=cores)))
 
 
 def answer(
