@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.activity import show_by
@@ -90,7 +91,7 @@ class Screen:
             yield
             return
         for stream, write in streams:
-            stream.write = self._clearing(write)  # type: ignore[method-assign]
+            stream.write = partial(self._write_below, write)  # type: ignore[method-assign]
         try:
             with self.show(what):
                 yield
@@ -98,14 +99,11 @@ class Screen:
             for stream, _ in streams:
                 del stream.write
 
-    def _clearing(self, write: Any) -> Any:
-        def write_below(text: str) -> Any:
-            with self._lock:
-                self.clear()
-                self._quiet_since = time.monotonic()
-                return write(text)
-
-        return write_below
+    def _write_below(self, write: Any, text: str) -> Any:
+        with self._lock:
+            self.clear()
+            self._quiet_since = time.monotonic()
+            return write(text)
 
     def clear(self) -> None:
         """Take the line away, until something has lasted a while again."""

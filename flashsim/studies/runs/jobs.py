@@ -278,8 +278,9 @@ def make(
     distinct = list(dict.fromkeys(jobs))
     runs: dict[Job, JobResult] = {}
     for job in distinct if not settings.fresh else ():
-        if (result := _recall(job)) is not None:
-            runs[job] = result
+        match kept.recall(job.id):  # unless it is a file that this function did not write
+            case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == job.origin:
+                runs[job] = JobResult(result, seconds, recalled=True)
     missing = sorted((job for job in distinct if job not in runs), key=lambda job: -job.weight)
     if settings.cluster is None and missing and (len(missing) > 1 or parts is not None):
         on_drives = (layers, kinds) if any(job.drives for job in missing) else ((), ())
@@ -299,14 +300,6 @@ def make(
             runs[job] = JobResult(value, seconds, recalled=False)
             tell(job.label)
     return Results(settings, {job: runs[job] for job in distinct})
-
-
-def _recall(job: Job) -> JobResult | None:
-    """The kept result of a run; None where there is none, or a file that `make` did not write."""
-    match kept.recall(job.id):
-        case {"result": result, "seconds": int() | float() as seconds, **origin} if origin == job.origin:
-            return JobResult(result, seconds, recalled=True)
-    return None
 
 
 def _parts(modules: set[str], layers: Sequence[str], kinds: Sequence[str] = KINDS) -> list[Part]:
