@@ -193,7 +193,6 @@ def pairs_table(comparison: PolicyComparison) -> Table:
 
 
 def best_table(comparison: PolicyComparison) -> Table:
-    """A row a size: who is best there."""
     columns = same("size", "pages", "best") | {"not told apart from it": ("alike", lambda names: ", ".join(names) or None)}
     return Table.of(comparison.best(), columns | {"hit %": ("hit_ratio", percent), "opt hit %": ("optimum", percent)}, digits=3)
 

@@ -176,7 +176,6 @@ def steps_frame(curve: MissCurve) -> pd.DataFrame:
 
 
 def picture(result: Curves) -> Figure:
-    """Miss ratios over the size."""
     with panels(3.6) as (figure, axes):
         for number, (name, curve) in enumerate(result.curves.items()):
             look, one_pass = stroke(number), name == LRU

@@ -93,7 +93,6 @@ def panels(height: float, rows: int = 1, columns: int = 1, width: float = WIDTH,
 
 
 def stroke(number: int) -> dict[str, Any]:
-    """Colour, marker and stroke of a series by its number."""
     colour, marker = LINES[number % len(LINES)]
     return {"color": colour, "marker": marker, "linestyle": STROKES[number // len(LINES) % len(STROKES)]}
 

@@ -28,8 +28,6 @@ _NOTED_AFTER, _NOTED_AGAIN = 5.0, 30.0
 
 @dataclass
 class _Activity:
-    """An activity that takes a while, and its progress."""
-
     what: str
     began: float
     count: float = 0.0

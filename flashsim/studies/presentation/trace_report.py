@@ -119,7 +119,7 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         frames["between"] = pd.DataFrame({"nanoseconds": summary["between"]["values"], "share": summary["between"]["shares"]})
         if len(frames["between"]) > 1:
             step = np.maximum(frames["between"]["nanoseconds"], 1) / MICROSECONDS, 100 * frames["between"]["share"]
-            axis = {"xlabel": "time from one arrival to the next, µs", "ylabel": "share of requests, %"}
+            axis: dict[str, Any] = {"xlabel": "time from one arrival to the next, µs", "ylabel": "share of requests, %"}
             pictures["between"] = lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), **axis)
     if reuse:
         frames["reuse"] = pd.DataFrame({"cache": reuse["cache"], "served": reuse["served"]})

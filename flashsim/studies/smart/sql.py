@@ -48,8 +48,6 @@ def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int
 
 @dataclass
 class _Table:
-    """A table in a FROM clause."""
-
     name: str
     alias: str
     schema: pa.Schema
