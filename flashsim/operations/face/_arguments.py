@@ -107,8 +107,9 @@ def _of_pandas(frame: pd.DataFrame, parameter: str) -> pa.Table:
         frame = frame.reset_index()
     for name in frame.columns:
         if not isinstance(name, str):
-            how = "rename it, such as by frame.rename(columns=str)"
-            raise SchemaError(f"{parameter}: a column is named {name!r}, but names are texts; {how}")
+            raise SchemaError(
+                f"{parameter}: a column is named {name!r}, but names are texts; rename it, such as by frame.rename(columns=str)"
+            )
     if frame.columns.has_duplicates:
         raise SchemaError(f"{parameter}: two columns are named {frame.columns[frame.columns.duplicated()][0]}")
     with warnings.catch_warnings():

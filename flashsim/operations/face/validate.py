@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,7 +73,7 @@ def _measures(summary: pd.DataFrame, name: Callable[[Any], str]) -> Figure:
     return published_beside_ours(panels, "", "", share=False)
 
 
-def _table(frame: pd.DataFrame, keys: list[str], measures: Sequence[str], title: str) -> Table:
+def _table(frame: pd.DataFrame, keys: list[str], measures: Collection[str], title: str) -> Table:
     """One line per group of consecutive rows, one a measure: the keys of the group, then the entry `shown` of each row."""
     count = len(measures)
     lines = ([*frame[keys].iloc[at], *frame["shown"].iloc[at : at + count]] for at in range(0, len(frame), count))

@@ -143,7 +143,7 @@ class Answer:
         rows = []
         for each in self.choice.estimates.placements:
             inside = [stage.program for stage in self.plan.stages[: each.stages]]
-            row = {"where": each.where, "inside": " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing"}
+            row: dict[str, Any] = {"where": each.where, "inside": " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing"}
             row |= {"estimate_s": None if each.problem else each.seconds, "rows_to_host": None if each.problem else round(each.rows)}
             row |= {"chosen": each == self.choice.trial.placement, "simulated_s": self.choice.simulated.get(each)}
             rows.append(row | {"problem": each.problem})
@@ -168,7 +168,7 @@ class Answer:
         """The answer JSON-ready, without its rows."""
         trial, run = self.choice.trial, self.choice.trial.run
         drives, energy = timing.energies(self.machine, run, self.table.file.page_size, trial.drives, trial.seconds, trial.build_seconds)
-        document = {"where": trial.placement.where, "chosen_by": self.choice.by}
+        document: dict[str, Any] = {"where": trial.placement.where, "chosen_by": self.choice.by}
         document |= {"seconds": trial.seconds, "build_seconds": trial.build_seconds}
         document |= {"result_rows": run.rows.num_rows, "result_bytes": run.results}
         document |= {"program_memory": max((part.memory for part in run.parts), default=0)}
