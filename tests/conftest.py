@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, core, settings
 import flashsim
 from flashsim.apps.programs import attaching
 from flashsim.core.source_files import kernels_folder
-from flashsim.studies.runs import jobs, parallel
+from flashsim.studies.runs import jobs
 from flashsim.studies.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
@@ -103,7 +103,7 @@ def pytest_configure(config: pytest.Config) -> None:
     limit = seconds(float(config.getini("timeout")))
     if config.getoption("timeout") is None:
         config.option.timeout = limit
-    for module, name in ((parallel, "_REACHED_WITHIN"), (attaching, "_PATIENCE")):
+    for module, name in ((jobs, "_REACHED_WITHIN"), (attaching, "_PATIENCE")):
         setattr(module, name, seconds(getattr(module, name)))
 
 

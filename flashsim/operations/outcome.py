@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
-from flashsim.studies.presentation.singular import singular
 from flashsim.studies.runs.outputs import Outputs, write_json
 
 if TYPE_CHECKING:  # help texts need neither
@@ -79,6 +78,8 @@ class Outcome:
     status = 0
 
     def __init__(self, result: Any, title: str | None = None, provenance: dict[str, Any] | None = None) -> None:
+        from flashsim.studies.presentation.terminal import singular
+
         self.result = result
         self.title: str = singular(result.title() if title is None else title)
         self.provenance = origin() if provenance is None else provenance

@@ -13,10 +13,9 @@ import pytest
 
 from flashsim.core.errors import FlashsimError
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.smart import tables as smart_tables
-from flashsim.studies.smart.plans import Plan, co_partitioned, run
+from flashsim.studies.smart import plans as smart_tables
+from flashsim.studies.smart.plans import Plan, StoredTable, co_partitioned, run
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import StoredTable
 from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
 
 FORMATS = ("sqlite", "postgresql", "pax")

@@ -21,10 +21,9 @@ import sqlglot
 from algorithms.expressions.expression import Column, evaluate
 from flashsim.core.errors import FlashsimError
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.smart.plans import run
+from flashsim.studies.smart.plans import StoredTable, run
 from flashsim.studies.smart.scalars import scalar
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import StoredTable
 
 #: Values of each type: ordinary ones, and the least and the greatest.
 VALUES: dict[str, tuple[pa.DataType, list[Any], list[Any]]] = {

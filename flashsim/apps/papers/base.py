@@ -29,7 +29,7 @@ from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameErr
 from flashsim.core.members import Family, optional
 from flashsim.studies.judging.cells import NULLS, Cell
 from flashsim.studies.judging.claims import Claim, Judgement, Parameter
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Section
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.runs.jobs import KINDS, Job, Results, Settings
 

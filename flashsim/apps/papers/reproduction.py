@@ -13,7 +13,7 @@ from flashsim.core.provenance import provenance
 from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
 from flashsim.studies.presentation import report
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Section
 from flashsim.studies.presentation.tables import Table, same, write_csv
 from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, Results, Settings, make
 

@@ -16,16 +16,19 @@ from flashsim.core.provenance import provenance
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
-from flashsim.studies.caching import comparison, curves, report, stepping
-from flashsim.studies.caching.running import policy_names
-from flashsim.studies.caching.session import CacheRuns, CacheStudy, NamedReferences, execute
-from flashsim.studies.caching.sizes import parse_sample
+from flashsim.studies.caching import comparison, curves, session
+from flashsim.studies.caching.running import CacheStudy, parse_sample, policy_names
+from flashsim.studies.caching.session import CacheRuns, NamedReferences, execute
 from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.file.page_trace import keep as keep_references
 
 
 class CacheOutcome(Outcome):
-    """Runs of policies in pools of several sizes: references that can be read again, and the parameters of their study."""
+    """Runs of policies in pools of several sizes: references that can be read again, and the parameters of their study.
+
+    `summary` has a row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference
+    (``reference_us``).
+    """
 
     FILES = (TABLE, PICTURE, REPORT)
 
@@ -33,20 +36,15 @@ class CacheOutcome(Outcome):
         super().__init__(results)
         self.source, self.study = source, study
 
-    def summary(self) -> pd.DataFrame:
-        """A row a size and policy: hits, misses by kind, write-backs, bytes, and processor microseconds a reference (``reference_us``)."""
-        return super().summary()
-
     def printout(self) -> Iterator[Part]:
-        """Tables of every policy, and of its device if there is one."""
-        yield from (f"{self.title}\n", report.runs_table(self.result), "", Explanation(report.EXPLAINED))
+        yield from (f"{self.title}\n", comparison.runs_table(self.result), "", Explanation(comparison.EXPLAINED))
         if len({run.size for run in self.result.runs}) > 1:
-            yield from ("", report.ratios_table(self.result))
+            yield from ("", comparison.ratios_table(self.result))
         if any(run.cost for run in self.result.runs):
-            yield from ("", report.served_table(self.result), "", Explanation(report.SERVED))
+            yield from ("", comparison.served_table(self.result), "", Explanation(comparison.SERVED))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, results=self.result, origin=self.provenance)
+        comparison.write_report(folder, results=self.result, origin=self.provenance)
 
     def keep(self, path: str | Path, to: str = "parquet") -> int:
         """Write the references into a file, as a trace of pages; return how many they are."""
@@ -59,25 +57,21 @@ class CacheOutcome(Outcome):
         return comparison_of(self.source, study, provenance({"trace": self.source.name} | study.as_dict()))
 
     @in_words_of_python()
-    def steps(self, *policies: str, references: int = stepping.MOST_DRAWN) -> CacheSteps:
+    def steps(self, *policies: str, references: int = session.MOST_DRAWN) -> CacheSteps:
         """The first references one by one, at the smallest of the sizes, by the same policies or others, in their plain forms."""
         names = self._names(policies)
         frames = min(each.size.frames for each in self.result.runs)
         most = min(count(references, "references"), self.study.limit or self.result.references)
-        steps = stepping.steps(self.source, names, frames, most, self.study.seed)
+        steps = session.steps(self.source, names, frames, most, self.study.seed)
         parameters = self.study.as_dict() | {"policies": names, "frames": frames, "references": most}
         return CacheSteps(steps, f"{self.result.trace}, reference by reference in {frames:,} frames", provenance(parameters))
 
     @in_words_of_python()
     def curve(self, *policies: str, size: Any = "1%..100%", sample: float | str | None = None) -> CurveOutcome:
-        """Miss ratios over the size, of LRU without any other policy; reuse distances.
+        """Miss ratios over the size, as `cache` takes it, of LRU without any other policy; reuse distances.
 
-        Parameters
-        ----------
-        size
-            See `cache`; LRU's curve is known at all sizes besides.
-        sample
-            A share of the pages to look at, or ``"8000pages"`` at most; as in the simulation by default.
+        LRU's curve is known at all sizes besides.  `sample` is a share of the pages to look at, or ``"8000pages"`` at most; as in the
+        simulation by default.
         """
         share = self.study.sample if sample is None else sample
         names = [text(each, "policy") for each in policies or ["lru"]]
@@ -88,7 +82,7 @@ class CacheOutcome(Outcome):
         return policy_names([text(each, "policy") for each in policies] or list(self.study.policies))
 
     def _draw(self) -> Figure:
-        return report.picture(self.result.rows())
+        return comparison.picture(self.result.rows())
 
 
 class CacheSteps(Outcome):
@@ -99,20 +93,19 @@ class CacheSteps(Outcome):
         return pd.DataFrame([step.row() for step in self.result])
 
     def _draw(self) -> Figure:
-        return stepping.picture(self.result)
+        return session.draw_steps(self.result)
 
 
 class CurveOutcome(Outcome):
-    """Miss ratios over the size."""
+    """Miss ratios over the size.
+
+    `summary` has a row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked
+    at).
+    """
 
     FILES = (TABLE, PICTURE, REPORT)
 
-    def summary(self) -> pd.DataFrame:
-        """A row a policy and size: its miss ratio, and half the width of its 95 % interval (``error``; 0 if all pages were looked at)."""
-        return super().summary()
-
     def printout(self) -> Iterator[Part]:
-        """The curves and percentiles of reuse distances."""
         yield from (f"{self.title}\n", curves.curves_table(self.result), "")
         if len(reuse := curves.reuse_table(self.result)):
             yield from (reuse, "")
@@ -141,12 +134,11 @@ class CacheComparison(Outcome):
         return pd.DataFrame([each.row() for each in self.result.pairs])
 
     def printout(self) -> Iterator[Part]:
-        """Every pair, the best of each size, and the method of confidence."""
-        tables = report.pairs_table(self.result), "", report.best_table(self.result)
+        tables = comparison.pairs_table(self.result), "", comparison.best_table(self.result)
         yield from (f"{self.title}\n", *tables, "", Explanation(comparison.METHOD))
 
     def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, results=self.result.results, comparison=self.result, origin=self.provenance)
+        comparison.write_report(folder, results=self.result.results, comparison=self.result, origin=self.provenance)
 
     def best(self) -> pd.DataFrame:
         """A row a size: the best policy, those not distinguished from it, its hit ratio and the optimum's."""
@@ -157,18 +149,18 @@ class CacheComparison(Outcome):
         return pd.DataFrame(self.result.results.rows())
 
     def _draw(self) -> Figure:
-        return report.differences(self.result)
+        return comparison.differences(self.result)
 
 
 def comparison_of(source: NamedReferences, study: CacheStudy, provenance: dict[str, Any] | None = None) -> CacheComparison:
-    study = replace(study, policies=comparison.with_optimum(at_least_two(study.policies)), windows=comparison.WINDOWS)
+    others = [each for each in at_least_two(study.policies) if each != comparison.OPTIMUM]
+    study = replace(study, policies=[*others, comparison.OPTIMUM], windows=comparison.WINDOWS)
     with activity("simulating policies") as progress:
         results = execute(source, study, progress)
     return CacheComparison(comparison.PolicyComparison(results), results.title(), provenance)
 
 
 def at_least_two(policies: Sequence[str]) -> list[str]:
-    """The names of policies that are compared."""
     names = policy_names(policies)
     if len(names) < 2:
         raise InvalidParameterError("policy", ", ".join(names) or "none", "a comparison needs at least two")

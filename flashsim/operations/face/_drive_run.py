@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,8 +26,7 @@ from flashsim.operations.operation import in_python
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from flashsim.studies.replaying import observation, real, simulated
-from flashsim.studies.replaying.comparison import EachDevice, ReplayComparison, recorded_report
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.device_report import DeviceReport, EachDevice, ReplayComparison, recorded_report
 from flashsim.studies.replaying.real import Lateness, RealReplay, RealSettings, replay_on
 from flashsim.studies.replaying.survey import Survey, load, survey
 from flashsim.studies.runs.outputs import final_name
@@ -39,54 +38,46 @@ from traces.replay.base import Observer
 _INTERVALS = 100
 
 
-@dataclass(frozen=True)
-class TimelineFile:
-    """A timeline to write, and the time of the run that it shows, ns."""
+#: Begins the timeline of a device.
+TimelineWriter = Callable[[Device], AbstractContextManager[Timeline]]
 
-    path: Path
-    begin: int = 0
-    end: int = NEVER
 
-    @classmethod
-    def of(cls, path: Path | None, begin: int | None, end: int | None) -> TimelineFile | None:
-        """The timeline of these arguments, or None."""
-        if path is None:
-            return None
-        begin, end = begin or 0, NEVER if end is None else end
-        if begin >= end:
-            raise InvalidParameterError("timeline-to", format_duration(end), f"it must be after {format_duration(begin)}")
-        return cls(path, begin, end)
+def timeline_writer(path: Path | None, begin: int | None, end: int | None, origin: dict[str, Any]) -> TimelineWriter | None:
+    """What writes timelines of the time from `begin` to `end` (ns) into a file, with the provenance; None without a file."""
+    if path is None:
+        return None
+    begin, end = begin or 0, NEVER if end is None else end
+    if begin >= end:
+        raise InvalidParameterError("timeline-to", format_duration(end), f"it must be after {format_duration(begin)}")
 
-    def draw(self, device: Device, origin: dict[str, Any]) -> AbstractContextManager[Timeline]:
-        """Begin the timeline of a device."""
+    def write(device: Device) -> AbstractContextManager[Timeline]:
         parts = {name: getattr(device.preset.flash, name, 0) for name in ("dies", "channels")}
         if device.preset.flash and device.preset.flash.bus_rate:
             parts["cores"] = device.preset.inside.cores if device.preset.inside else 0
-        packed = final_name(self.path).endswith(".gz")
-        return write_timeline(self.path, packed, device.name, **parts, begin=self.begin, end=self.end, about=origin)
+        return write_timeline(path, final_name(path).endswith(".gz"), device.name, **parts, begin=begin, end=end, about=origin)
+
+    return write
 
 
 @dataclass(eq=False)
 class DriveRun:
-    """A run of requests on one device, and its report."""
+    """A run of requests on one device, and its report.
+
+    Of a simulated drive its preset, growth of its counters, `state` before the run in words, if it was brought into one, and blocks; of a
+    real one figures of the replay, and the comparison with the recorded run, if the trace has one, and with a simulated one.  `trace` is a
+    file of the requests with their times, if kept, and `moved` how many were wrapped around.
+    """
 
     device: str
     report: DeviceReport
-    #: The simulated drive's.
     preset: Preset | None = None
-    #: Growth of a simulated drive's counters.
     statistics: dict[str, Any] = field(default_factory=dict)
-    #: State before the run, in words, if the drive was brought into one.
     state: str = ""
-    #: The requests with their times, as a trace file, if kept.
     trace: Path | None = None
-    #: Number of requests wrapped around.
     moved: int = 0
     blocks: BlockMap | None = None
-    #: Figures of the replay on a real device.
     replay: RealReplay | None = None
     lateness: Lateness | None = None
-    #: Comparison of a real device with the recorded run, if the trace has one, and with a simulated one.
     comparison: ReplayComparison | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,7 +86,6 @@ class DriveRun:
 
     @cached_property
     def requests(self) -> pd.DataFrame:
-        """A row a request."""
         if self.trace is None:
             raise InvalidParameterError("requests", "False", "requests were not kept")
         columns = ["operation", "offset", "length", "arrival", "started", "completed"]
@@ -113,12 +103,10 @@ class DriveRun:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the write amplification."""
         below = [observation.BELOW_ONE] if self.amplification.get("total", 1) < 1 else []
         return below + ([in_python(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
 
     def as_dict(self) -> dict[str, Any]:
-        """The run JSON-ready."""
         document = self.report.as_dict(self.statistics)
         if self.preset is not None:
             return document | {"moved": self.moved, "state": self.state or None}
@@ -132,9 +120,8 @@ class DriveRun:
 
     def timeline(self) -> pd.DataFrame:
         """A row an interval: requests, rate, latencies, and write amplification of a flash drive."""
-        requests = self.requests
-        history = self.report.observation.history if self.report.observation else None
-        history_frame = history.as_frame() if history else pd.DataFrame()
+        requests, watch = self.requests, self.report.observation
+        history_frame = watch.history.as_frame() if watch and watch.history else pd.DataFrame()
         ends = requests["time_s"] + requests["latency_us"] * MICROSECONDS / SECONDS
         if len(history_frame):
             edges = np.append(history_frame["begin"], history_frame["time"].iloc[-1]) / SECONDS
@@ -142,8 +129,7 @@ class DriveRun:
             edges = np.linspace(requests["time_s"].min(), ends.max() + 1e-9, min(_INTERVALS, len(requests)) + 1)
         place = np.clip(np.searchsorted(edges, ends, side="left") - 1, 0, len(edges) - 2)
         groups = requests.groupby(place)
-        latency = groups["latency_us"]
-        columns = {"requests": groups.size(), "mb_per_s": groups["length"].sum() / MB}
+        latency, columns = groups["latency_us"], {"requests": groups.size(), "mb_per_s": groups["length"].sum() / MB}
         columns |= {"mean_us": latency.mean(), "p50_us": latency.median(), "p99_us": latency.quantile(0.99), "max_us": latency.max()}
         table = pd.DataFrame({"begin_s": edges[:-1], "end_s": edges[1:]}).join(pd.DataFrame(columns))
         table = table.fillna({"requests": 0, "mb_per_s": 0}).astype({"requests": np.int64})
@@ -154,29 +140,28 @@ class DriveRun:
 
 @dataclass(frozen=True)
 class DriveReplay:
-    """A replay of requests on one device or several, and its records of each run."""
+    """A replay of the first `limit` requests of a trace on one device or several, and its records of each run.
+
+    Requests with their times are written to `out`, if that is named, and otherwise kept if `requests` says so; `pauses`: keep a flash
+    drive's pauses by garbage collection.
+    """
 
     trace: Source
-    #: Survey of the trace.
     what: Survey
-    #: Number of requests, from the first on.
     limit: int | None
     #: The provenance.
     origin: dict[str, Any]
-    #: A file for the requests with their times.
     out: Path | None = None
-    #: Keep requests without a file, too.
     requests: bool = True
-    #: Keep a flash drive's pauses by garbage collection.
     pauses: bool = False
-    timeline: TimelineFile | None = None
+    timeline: TimelineWriter | None = None
 
     def on(self, device: Device, settings: simulated.ReplaySettings, state: str = "", *, has_past: bool = True) -> DriveRun:
         """Replay on a drive as it stands, and observe it; if it `has_past`, the report has the growth of its counters."""
         before = device.statistics()
         with ExitStack() as stack:
             progress = stack.enter_context(activity(f"simulating {device.name}"))
-            drawing = stack.enter_context(self.timeline.draw(device, self.origin)) if self.timeline else None
+            drawing = stack.enter_context(self.timeline(device)) if self.timeline else None
             watch = observation.Observation(device, drawing, record=self.pauses)
             run = DriveRun(device.name, DeviceReport(device.preset, watch), device.preset, state=state)
             run.trace = self._place(run)
@@ -214,9 +199,9 @@ class DriveReplay:
         to, names = real.targets_of(paths, self.what), real.names_of(self.what)
         each, lateness = EachDevice(names), Lateness()
         runs = [DriveRun(name, each.reports[name], lateness=lateness) for name in names.values()]
+        whole = self._place(runs[0])
         with ExitStack() as stack:
             progress = stack.enter_context(activity("replaying on files"))
-            whole = self._place(runs[0])
             observers = simulated.observers(each.add, lateness.add, *self._writers(stack, whole))
             replay = replay_on(self.trace, to, settings, self.what, observers, self.limit, progress)
         comparisons = each.beside(self.trace, self.limit)
@@ -230,17 +215,14 @@ class DriveReplay:
         return runs
 
     def _place(self, run: DriveRun) -> Path | None:
-        """File for the requests of a run."""
         return _own_place(run) if self.out is None and self.requests else self.out
 
     def _writers(self, stack: ExitStack, place: Path | None) -> list[Observer]:
-        """The observer that writes requests to a file, if there is one."""
         writer = stack.enter_context(ParquetWriter(place, self.origin)) if place else None
         return [lambda batch, completions: writer.write(batch)] if writer else []
 
 
 def _own_place(run: DriveRun) -> Path:
-    """A file that is removed with its run."""
     folder = Path(tempfile.mkdtemp(prefix="flashsim-"))
     weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
     return folder / "replayed.parquet"

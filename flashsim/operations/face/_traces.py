@@ -22,7 +22,7 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.source_files import is_trustworthy, make_private
 from flashsim.core.units import format_size
-from flashsim.operations.face._tables import A_TRACE, arrow_table
+from flashsim.operations.face._arguments import A_TRACE, arrow_table
 from flashsim.operations.fields import TracePart, text
 from flashsim.studies.replaying.survey import WINDOW
 from flashsim.studies.runs import kept
@@ -68,18 +68,20 @@ def trace_file(trace: Any) -> Iterator[Excerpt]:
 
 def as_trace(frame: pd.DataFrame) -> pa.Table:
     """Requests as a trace, numbered anew; one that waited for a request which the frame does not have waits for none."""
-    missing = [name for name in _NEEDED if name not in frame]
-    if missing:
+    if missing := [name for name in _NEEDED if name not in frame]:
         raise SchemaError(f"trace: the frame has no column {missing[0]}; a request needs {', '.join(_NEEDED)} (bytes)")
-    unknown = [name for name in frame if name not in SCHEMA.names]
-    if unknown:
+    if unknown := [name for name in frame if name not in SCHEMA.names]:
         raise UnknownNameError("trace: column", str(unknown[0]), SCHEMA.names)
     if not len(frame):
         raise InvalidParameterError("trace", "an empty frame", "there must be a request in it")
     columns: dict[str, Any] = {"operation": _operations(frame["operation"])}
-    for name in frame.columns.difference(["operation", "label", "id"]):
-        columns[str(name)] = _numbers(frame[name], str(name))
-    refuse_lengths(np.asarray(columns["operation"]), np.asarray(columns["length"]), _refuse, "length: ")
+    columns |= {str(name): _numbers(frame[name], str(name)) for name in frame.columns.difference(["operation", "label", "id"])}
+
+    def refuse(bad: Any, why: str) -> None:
+        if bad.any():
+            raise SchemaError(f"trace: row {int(np.argmax(bad))}: {why}")
+
+    refuse_lengths(np.asarray(columns["operation"]), np.asarray(columns["length"]), refuse, "length: ")
     if "id" in frame and "dependency" in frame:
         number = pd.Index(frame["id"])
         if number.has_duplicates:
@@ -88,11 +90,6 @@ def as_trace(frame: pd.DataFrame) -> pa.Table:
         columns["dependency"] = number.get_indexer(dependency)
         columns["think"] = np.where((dependency >= 0) & (columns["dependency"] < 0), 0, columns.get("think", 0))
     return pa.Table.from_batches([make_batch(columns)], schema_with({}))
-
-
-def _refuse(bad: Any, why: str) -> None:
-    if bad.any():
-        raise SchemaError(f"trace: row {int(np.argmax(bad))}: {why}")
 
 
 def _operations(values: pd.Series[Any]) -> Any:
@@ -105,7 +102,6 @@ def _operations(values: pd.Series[Any]) -> Any:
 
 
 def _numbers(values: pd.Series[Any], column: str) -> pa.Array:
-    """A column of a trace; what is missing is null where the schema has nulls."""
     field = SCHEMA.field(column)
     least, end = default(column) or 0, 1 << field.type.bit_width - 1
     unknown = values.isna() & field.nullable
@@ -131,20 +127,15 @@ def pattern_trace(pattern: Pattern, requests: int, seed: int, parameter: str, st
             for begin in range(0, requests, WINDOW):
                 piece = offsets[begin : begin + WINDOW]
                 same = {"operation": np.full(len(piece), pattern.operation, np.int8), "length": np.full(len(piece), pattern.size)}
-                if stream:
-                    same["stream"] = np.full(len(piece), stream, np.int16)
+                same |= {"stream": np.full(len(piece), stream, np.int16)} if stream else {}
                 writer.write(make_batch({"offset": piece, **same}, begin))
         yield path
 
 
-def is_recording(source: Excerpt) -> bool:
-    """True if a trace is a recording of a program."""
-    return (source.format or recognise(source.path)).partition(":")[0] == "calls"
-
-
 def lasting(source: Excerpt, is_file: bool) -> Excerpt:
     """The trace as a file that later runs know again: a part of one, a frame or a recording is kept under its content."""
-    if is_file and source.whole and source.speed == 1 and not is_recording(source):
+    is_recording = (source.format or recognise(source.path)).partition(":")[0] == "calls"  # of a program
+    if is_file and source.whole and source.speed == 1 and not is_recording:
         return source
     folder = kept.place("tables", "")
     make_private(folder)

@@ -57,11 +57,8 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     """
     if text(family, "family") not in _FAMILIES:
         raise UnknownNameError("family", family, _FAMILIES)
-    rows = []
-    for name in _FAMILIES[family].names():
-        member = _FAMILIES[family].load(name)
-        title = (member.__doc__ or "").strip().splitlines()
-        rows.append((name, title[0] if title else "", getattr(member, "FORMULA", "")))
+    members = {name: _FAMILIES[family].load(name) for name in _FAMILIES[family].names()}
+    rows = [(name, (each.__doc__ or "").strip().partition("\n")[0], getattr(each, "FORMULA", "")) for name, each in members.items()]
     return pd.DataFrame(rows, columns=["algorithm", "title", "formula"])
 
 
@@ -97,10 +94,7 @@ def pool_list() -> Listing:
 
         flashsim pool list
     """
-    titles = {
-        "designs": {name: DESIGNS.load(name).TITLE for name in DESIGNS.names()},
-        "restart designs": {name: RESTARTS.load(name).TITLE for name in RESTARTS.names()},
-        "workloads": {name: WORKLOADS.load(name).TITLE for name in WORKLOADS.names()},
-    }
+    families: dict[str, Family[Any]] = {"designs": DESIGNS, "restart designs": RESTARTS, "workloads": WORKLOADS}
+    titles = {kind: {name: family.load(name).TITLE for name in family.names()} for kind, family in families.items()}
     parts = [part for kind, each in titles.items() for part in (Table([kind.removesuffix("s"), "title"], each.items()), "")]
     return Listing(parts[:-1], [{"name": name, "title": each[name]} for each in titles.values() for name in each], titles)

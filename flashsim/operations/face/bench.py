@@ -14,13 +14,16 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
 from flashsim.operations import fields
-from flashsim.operations.face._drive_run import TimelineFile
+from flashsim.operations.face._drive_run import timeline_writer
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, commas
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
 from flashsim.studies.bench import session
 from flashsim.studies.bench.uflip import Method
 from flashsim.studies.presentation.terminal import Part
+
+_DEVICE = "A preset's name, a TOML file, or the path of a real file or block device."
+_ONLY = "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated."
 
 
 class BenchOutcome(Outcome):
@@ -33,7 +36,6 @@ class BenchOutcome(Outcome):
         self.lead = f"{result.device}, {format_size(result.size)}; state: {result.state}; {format_duration(result.pause)} between runs"
 
     def printout(self) -> Iterator[Part]:
-        """Nominal figures beside the cited ones, and every benchmark's tables."""
         yield f"{self.lead}\n"
         if self.result.figures:
             yield from (session.figures_table(self.result.figures), "")
@@ -53,8 +55,7 @@ class BenchOutcome(Outcome):
 
     def figures(self) -> pd.DataFrame:
         """A row a nominal figure of a preset: measured, cited, and by how much they differ; none where only some benchmarks ran."""
-        frame = pd.DataFrame(self.result.figures, columns=["figure", "measured", "cited", "source", "difference"])
-        return frame.drop(columns="source")
+        return pd.DataFrame(self.result.figures, columns=["figure", "measured", "cited", "source", "difference"]).drop(columns="source")
 
     def _draw(self) -> Figure:
         runs = self.result.runs
@@ -75,19 +76,8 @@ def _state(value: Any, parameter: str) -> float | str:
 
 @operation
 def bench(
-    device: Annotated[
-        str,
-        Name("A preset's name, a TOML file, or the path of a real file or block device.", "DEVICE", completes=("presets",), argument=True),
-    ],
-    only: Annotated[
-        Any,
-        Names(
-            "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated.",
-            "NAME",
-            completes=("benchmarks",),
-            python="The first is drawn.",
-        ),
-    ] = None,
+    device: Annotated[str, Name(_DEVICE, "DEVICE", completes=("presets",), argument=True)],
+    only: Annotated[Any, Names(_ONLY, "NAME", completes=("benchmarks",), python="The first is drawn.")] = None,
     *,
     set: Annotated[str, Name("uflip, or aio: bandwidth over I/O size and requests at once.", "SET", completes=("sets",))] = "uflip",
     sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(fields.size))] = None,
@@ -139,7 +129,6 @@ def bench(
     share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
     method = Method(share, None if pause == "auto" else fields.duration(pause, "--pause"), ignore, seed)
     options = session.Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
-    drawing, provenance = TimelineFile.of(timeline, timeline_from, timeline_to), origin()
+    drawing = timeline_writer(timeline, timeline_from, timeline_to, origin())
     with activity("runs") as progress:
-        result = session.bench(device, options, method, progress, (lambda drive: drawing.draw(drive, provenance)) if drawing else None)
-    return BenchOutcome(result)
+        return BenchOutcome(session.bench(device, options, method, progress, drawing))

@@ -18,16 +18,15 @@ from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
 from flashsim.operations import fields
+from flashsim.operations.face._arguments import arrow_table, device_of
 from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, comparison_of, curve_of, size_text
-from flashsim.operations.face._devices import device_of
-from flashsim.operations.face._tables import arrow_table
 from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.session import CacheStudy, NamedReferences, execute
-from flashsim.studies.caching.sizes import parse_share
+from flashsim.studies.caching.running import CacheStudy, parse_share
+from flashsim.studies.caching.session import NamedReferences, execute
 from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
 from flashsim.studies.runs.joining import CPU
 from flashsim.studies.runs.outputs import final_name
@@ -40,6 +39,8 @@ _TRACES = (
     "Or ids as an array, a list or a Series, of integers or texts; a pair (pages, writes); a frame with a column page, and write if some "
     "of them write; or requests, which are split into pages: an `fs.trace`, or a frame with columns operation, offset and length (bytes)."
 )
+_DEVICE = "Read and write pages there: a preset, its TOML file, or the path of a real file or disk."
+_DRIVE = "Or an `fs.drive`, which is left as it is."
 _SIZES = "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
 _SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; counts are estimated."
 _OF_A_CURVE = "Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error."
@@ -78,18 +79,7 @@ def cache(
     *,
     policy: Policies = "all",
     size: Sizes = "10%",
-    device: Annotated[
-        Any,
-        Field(
-            "Read and write pages there: a preset, its TOML file, or the path of a real file or disk.",
-            "DEVICE",
-            device_of,
-            ("presets",),
-            python="Or an `fs.drive`, which is left as it is.",
-            reads=True,
-            after_group=True,
-        ),
-    ] = None,
+    device: Annotated[Any, Field(_DEVICE, "DEVICE", device_of, ("presets",), python=_DRIVE, reads=True, after_group=True)] = None,
     depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.", needs="device")] = 1,
     cpu: fields.Cpu = CPU,
     requests: Annotated[Any, fields.Target("Record requests to the device, of one pool, as Parquet.", "FILE", needs="device")] = None,
@@ -212,7 +202,6 @@ class _Requests:
     page_size: int
 
     def batches(self) -> ReferenceBatches:
-        """See `flashsim.studies.caching.session.NamedReferences`."""
         with trace_file(self.trace) as file:
             yield from page_trace.page_trace(file, self.page_size).batches()
 
@@ -224,7 +213,6 @@ def _study(trace: Any, policies: Any, sizes: Any, **how: Unpack[SimulationChoice
 
 
 def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str | None) -> NamedReferences:
-    """References of whatever describes them."""
     if isinstance(value, str | PathLike):
         return of_text(text(value, "trace"), study.page_size, study.seed, format_name, columns)
     if isinstance(value, tuple) and len(value) == 2 and all(hasattr(each, "__len__") and not isinstance(each, str) for each in value):

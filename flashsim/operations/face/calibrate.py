@@ -23,6 +23,8 @@ from flashsim.studies.presentation.plots import scatter_beside
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.outputs import Outputs, final_name
 
+_PATH = "A real file or block device; or a preset, which shows how well the method finds it again."
+
 
 class CalibrationOutcome(Outcome):
     """A device's micro-benchmarks, and the preset that was fitted to them, which `fs.compare` takes as its device."""
@@ -35,7 +37,6 @@ class CalibrationOutcome(Outcome):
         self.lead = f"{result.device}, {format_size(result.size)}; {'read and written' if has_writes else 'only read'}"
 
     def printout(self) -> Iterator[Part]:
-        """Measured and simulated times, and their agreement."""
         yield f"{self.lead}\n"
         for held_out in (False, True):
             yield from (self.result.table(held_out), "")
@@ -84,8 +85,7 @@ class CpuOutcome(CalibrationOutcome):
         return self.result.table()
 
     def printout(self) -> Iterator[Part]:
-        """The prices."""
-        yield self.result.table()
+        yield self.summary()
 
     def _write_report(self, folder: Path) -> None:
         raise InvalidParameterError("--out-dir", "given", "--cpu measures this machine, and no device")
@@ -93,12 +93,7 @@ class CpuOutcome(CalibrationOutcome):
 
 @operation
 def calibrate(
-    path: Annotated[
-        str | PathLike[str] | None,
-        Name(
-            "A real file or block device; or a preset, which shows how well the method finds it again.", "PATH", argument=True, reads=True
-        ),
-    ] = None,
+    path: Annotated[str | PathLike[str] | None, Name(_PATH, "PATH", argument=True, reads=True)] = None,
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
     cpu: Annotated[bool, Flag("Measure this machine's CPU instead of a device.")] = False,
@@ -149,9 +144,8 @@ def calibrate(
             activity("measuring") as progress,
             open_target(str(path), size, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,
         ):
-            outcome = CalibrationOutcome(
-                session.calibrate(target, name, time=lasts, write=allow_write, seed=seed, progress=progress), allow_write
-            )
+            calibration = session.calibrate(target, name, time=lasts, write=allow_write, seed=seed, progress=progress)
+            outcome = CalibrationOutcome(calibration, allow_write)
     if out is not None:
         out.write_text(outcome.text(), encoding="utf-8")
     return outcome

@@ -34,11 +34,9 @@ class CheckOutcome(Outcome):
         return pd.DataFrame(rows, columns=["property", "verdict", "reason", "case"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         return {"failures": self.failures, "properties": self.summary().to_dict("records")}
 
     def printout(self) -> Iterator[Part]:
-        """A line a property; below one that fails the reason, and the smallest case."""
         for each in self.result:
             yield f"{each.verdict:16}{each.contract_property}"
             for words in (each.reason, f"smallest case: {each.case}" if each.case else ""):

@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 from algorithms.joins.base import page_format as page_format_of
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
-from flashsim.core.protocols import Progress
 from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
 from flashsim.operations import fields
+from flashsim.operations.face._arguments import Table, Types, key
+from flashsim.operations.face._arguments import sources as open_sources
 from flashsim.operations.face._join_options import JoinChoices, given
-from flashsim.operations.face._tables import Table, Types, key
-from flashsim.operations.face._tables import sources as open_sources
 from flashsim.operations.face.calibrate import CalibrationOutcome
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
@@ -48,7 +47,6 @@ class ComparisonOutcome(Outcome):
     FILES = (REPORT,)
 
     def printout(self) -> Iterator[Part]:
-        """Times by every witness, the noise of the real file, and the meaning of the columns."""
         yield from (Explanation(self.title), "", joins_report.table(self.result), "", joins_report.noise_table(self.result), "")
         for name, meaning in joins_report.MEANING:
             yield Explanation(f"{name}: {meaning}")
@@ -76,9 +74,8 @@ class ComparisonOutcome(Outcome):
 
 
 def _device(value: Any, parameter: str) -> Any:
-    if isinstance(value, CalibrationOutcome) or value == CALIBRATED:
-        return value
-    presets.load(fields.text(value, parameter))
+    if not isinstance(value, CalibrationOutcome) and value != CALIBRATED:
+        presets.load(fields.text(value, parameter))
     return value
 
 
@@ -150,18 +147,12 @@ def compare(
         joins.check(target, files, access, engines)
         simulated = device.preset if isinstance(device, CalibrationOutcome) else None
         if simulated is None and device == CALIBRATED:
-            simulated = _calibrate(path, needed_size(files), time, access, seed, progress)
+            area = max(_LEAST, -(-needed_size(files) // _UNIT) * _UNIT)
+            opening = open_target(str(path), area, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress)
+            with opening as measured:
+                simulated = calibrate(measured, CALIBRATED, time=time, write=True, seed=seed, progress=progress).preset
         validation = joins.validate(target, simulated or presets.load(str(device)), files, setting, engines, access, progress)
     return ComparisonOutcome(validation, joins_report.conditions(validation))
-
-
-def _calibrate(path: Any, size: int, time: int, access: RealSettings, seed: int, progress: Progress | None) -> presets.Preset:
-    """A preset fitted to the device, of the size that the joins need."""
-    area = max(_LEAST, -(-size // _UNIT) * _UNIT)
-    with open_target(
-        str(path), area, allow_write=access.allow_write, replace=access.replace, destroy=access.destroy, progress=progress
-    ) as target:
-        return calibrate(target, CALIBRATED, time=time, write=True, seed=seed, progress=progress).preset
 
 
 class ClosedLoopOutcome(Outcome):
@@ -179,14 +170,12 @@ class ClosedLoopOutcome(Outcome):
         return closed_loop.summary_table(self.groups)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         document = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups["demerit"].iloc[0]}
         document |= {"by_class": closed_loop.by_class(self.groups)}
         document |= {"groups": closed_loop.as_json(self.groups), "notes": list(self.preset.notes)}
         return document | ({"ablation_demerit_ms": self.parts} if self.parts else {})
 
     def printout(self) -> Iterator[Part]:
-        """Means, percentiles and demerits."""
         yield from (f"{self.title}\n", closed_loop.summary_table(self.groups), "", closed_loop.percentile_table(self.groups))
         if self.parts:
             yield from ("", closed_loop.ablation_table(self.parts))

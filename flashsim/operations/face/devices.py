@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,21 +69,12 @@ def facts_of(preset: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
     runs programs.
     """
     engines.check_policies(preset)
-    facts = {
-        "parameters": _facts(preset.parameters, preset.sources),
-        "array": _facts(preset.array, preset.array_sources),
-        "derived": {},
-        "cited": {
-            name: {
-                "value": value,
-                "shown": figures.show(name, value),
-                "meaning": figures.meaning(name),
-                "source": preset.cited_sources[name],
-            }
-            for name, value in preset.cited.as_dict().items()
-        },
-        "energy": _facts(preset.energy, preset.energy_sources),
+    facts = {"parameters": _facts(preset.parameters, preset.sources), "array": _facts(preset.array, preset.array_sources), "derived": {}}
+    facts["cited"] = {
+        name: {"value": value, "shown": figures.show(name, value), "meaning": figures.meaning(name), "source": preset.cited_sources[name]}
+        for name, value in preset.cited.as_dict().items()
     }
+    facts["energy"] = _facts(preset.energy, preset.energy_sources)
     if preset.inside is not None:
         facts["inside"] = _facts(preset.inside, preset.inside_sources)
     if preset.flash is not None:
@@ -139,14 +129,23 @@ def device_show(
     return Listing(parts, rows, {"name": loaded.name, "kind": loaded.kind, "title": loaded.title} | facts_by_kind)
 
 
-def _diskspecs_files(values: Mapping[str, Any]) -> Iterable[Path]:
-    return diskspecs.read(Path(values["file"]), values["disk"]).files
+def _preset_name(out: Any) -> str:
+    target = final_name(out)
+    if not target.endswith(".toml"):
+        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+    return target
 
 
 @operation
 def device_import_diskspecs(
     file: Annotated[
-        str, Name("A parameter file of DiskSim; what it names and sources is read too.", "FILE.parv", argument=True, reads=_diskspecs_files)
+        str,
+        Name(
+            "A parameter file of DiskSim; what it names and sources is read too.",
+            "FILE.parv",
+            argument=True,
+            reads=lambda values: diskspecs.read(Path(values["file"]), values["disk"]).files,
+        ),
     ],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],
@@ -161,9 +160,7 @@ def device_import_diskspecs(
         flashsim device import-diskspecs drive.parv --out drive.toml
         flashsim device import-diskspecs drive.parv --out mine.toml --disk MY_DISK --json mine.json
     """
-    target = final_name(out)
-    if not target.endswith(".toml"):
-        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+    target = _preset_name(out)
     drive = diskspecs.read(Path(file), disk)
     document = drive.document(Path(target).stem)
     preset = presets.from_document(document, Path(file))
@@ -202,9 +199,7 @@ def device_new(
 
         flashsim device new --from intel-x25e-64gb --out mine.toml --capacity 80GB --read-mbps 240 --read-iops 30000 --read-latency 80us
     """
-    target = final_name(out)
-    if not target.endswith(".toml"):
-        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+    target = _preset_name(out)
     rates = {"sequential_read": read_mbps, "sequential_write": write_mbps}
     shown = {name: round(value * MB) for name, value in rates.items() if value is not None}
     rest = {"random_read_iops": read_iops, "random_write_iops": write_iops, "random_read": read_latency, "random_write": write_latency}
@@ -219,5 +214,5 @@ def device_new(
     columns = {"figure": "name", "data sheet": "cited", "shown": "measured", "differs by": ("difference", tables.difference)}
     for row in rows:
         row |= {each: figures.show(row["name"], row[each]) for each in ("cited", "measured")}
-    parts = [f"{target}: like {made.base}, {format_size(made.preset.capacity)}\n"]
-    return Listing([*parts, *([Table.of(rows, columns)] if rows else [])], rows, made.document())
+    table = [Table.of(rows, columns)] if rows else []
+    return Listing([f"{target}: like {made.base}, {format_size(made.preset.capacity)}\n", *table], rows, made.document())

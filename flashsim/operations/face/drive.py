@@ -22,14 +22,15 @@ from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.device.namespaces import Namespace, divide
 from flashsim.operations.face._drive_run import DriveReplay
-from flashsim.operations.face._replaying import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
+from flashsim.operations.face.replay import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.fields import count, duration, flag, size, text
 from flashsim.operations.operation import in_words_of_python, named, with_named_methods
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings
-from flashsim.studies.replaying.survey import survey
+from flashsim.studies.replaying.survey import Survey, survey
 from flashsim.studies.runs.drives import ReadyDrive
+from traces.file.excerpt import Source
 from traces.workload.base import Pattern
 
 #: Words for states beside those of ``--precondition``.
@@ -49,7 +50,6 @@ class Amount(TypedDict, total=False):
 
 #: Most of a stream's number, which takes 16 bits.
 _MOST_STREAM = 2**15 - 1
-
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,13 +74,8 @@ class Drive:
     """
 
     def __init__(self, device: Device, preset: str, state: str, seed: int, preparation: str) -> None:
-        self.device = device
-        self.preset = preset
-        self.state = state
-        self.seed = seed
-        self.preparation = preparation
-        self._has_past = False
-        self._lock = RLock()
+        self.device, self.preset, self.state, self.seed, self.preparation = device, preset, state, seed, preparation
+        self._has_past, self._lock = False, RLock()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Drive:
         other = Drive.__new__(Drive)
@@ -94,7 +89,6 @@ class Drive:
 
     @property
     def name(self) -> str:
-        """The preset's name."""
         return self.device.name
 
     @property
@@ -103,7 +97,6 @@ class Drive:
         return self.device.capacity
 
     def copy(self) -> Drive:
-        """Another drive in the very same state."""
         return deepcopy(self)
 
     __copy__ = copy
@@ -116,7 +109,6 @@ class Drive:
 
     @property
     def is_flash(self) -> bool:
-        """The drive is a flash drive."""
         return self.device.preset.flash is not None
 
     @property
@@ -200,26 +192,26 @@ class Drive:
             settings = ReplaySettings(what.pace() if pace is None else pace, count(depth, "depth"), wrap)
             check_pace(settings.pace, settings.depth)
             parameters = {"trace": name, "device": self.name, "state": self.state, "limit": limit, **vars(settings)}
-            self._has_past = True
-            origin = provenance(parameters, self.seed)
-            run = DriveReplay(source, what, limit, origin).on(self.device, settings, self.preparation)
-        title = title_of(f"{name} replayed ({settings.pace})", [run], self.preparation)
-        return ReplayOutcome([run], title, origin, name, pace_in_words(settings.pace, depth), what)
+            return self._replay(source, what, settings, parameters, self.seed, name, f"{name} replayed ({settings.pace})", limit)
+
+    def _replay(
+        self, source: Source, what: Survey, settings: ReplaySettings, parameters: dict[str, Any], seed: int, name: str, words: str,
+        limit: int | None = None,
+    ) -> ReplayOutcome:  # fmt: skip
+        """Replay a trace, whose name is `name`, or what was done, which title and provenance tell."""
+        self._has_past = True
+        origin = provenance(parameters, seed)
+        run = DriveReplay(source, what, limit, origin).on(self.device, settings, self.preparation)
+        title = title_of(words, [run], self.preparation)
+        return ReplayOutcome([run], title, origin, name, pace_in_words(settings.pace, settings.depth), what)
 
     @_alone
     @in_words_of_python()
     @named
     def _run(
-        self,
-        operation: int,
-        stream: int,
-        random: str | None = None,
-        sequential: str | None = None,
-        request: str = "4KiB",
-        depth: int = 1,
-        within: str | None = None,
-        seed: int = 0,
-    ) -> ReplayOutcome:
+        self, operation: int, stream: int, random: str | None = None, sequential: str | None = None, request: str = "4KiB", depth: int = 1,
+        within: str | None = None, seed: int = 0,
+    ) -> ReplayOutcome:  # fmt: skip
         if (random is None) == (sequential is None):
             both = "none" if random is None else "both"
             raise InvalidParameterError("random, sequential", both, "one of them says how much, such as random='1GiB'")
@@ -227,9 +219,8 @@ class Drive:
         total, each = size(amount, name), size(request, "request")
         span = self.capacity if within is None else size(within, "within")
         if not SECTOR <= each <= span or each % SECTOR:
-            raise InvalidParameterError(
-                "request", format_size(each), f"it must be a multiple of {SECTOR} B, and fit in {format_size(span)}"
-            )
+            bound = f"it must be a multiple of {SECTOR} B, and fit in {format_size(span)}"
+            raise InvalidParameterError("request", format_size(each), bound)
         if span > self.capacity:
             raise InvalidParameterError("within", format_size(span), f"{self.name} holds {format_size(self.capacity)}")
         if total < each:
@@ -239,12 +230,9 @@ class Drive:
         verb = "written" if operation == WRITE else "read"
         about = {"device": self.name, "state": self.state, verb: total, "pattern": name, "request": each, "depth": depth, "within": span}
         about |= {"stream": stream} if (stream := count(stream, "stream", 0, _MOST_STREAM)) else {}
-        with pattern_trace(pattern, total // each, count(seed, "seed", 0), name, stream) as path:
-            self._has_past = True
-            origin, what = provenance(about, seed), survey(path)
-            run = DriveReplay(path, what, None, origin).on(self.device, settings, self.preparation)
         words = f"{format_size(total)} {verb} {'at random' if name == 'random' else 'in order'}"
-        return ReplayOutcome([run], title_of(words, [run], self.preparation), origin, words, pace_in_words("asap", depth), what)
+        with pattern_trace(pattern, total // each, count(seed, "seed", 0), name, stream) as path:
+            return self._replay(path, survey(path), settings, about, seed, words, words)
 
     @_alone
     def idle(self, time: str) -> None:
@@ -325,7 +313,6 @@ class Drive:
 
     @_alone
     def _change(self, zone: int, action: str) -> None:
-        """Do what touches no flash."""
         zones = self.device.zones
         self._has_past = True
         zones.require(getattr(zones, action), self._zone(zone))

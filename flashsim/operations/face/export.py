@@ -9,7 +9,7 @@ import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.operations import fields
-from flashsim.operations.face._tables import Table, Types, sources
+from flashsim.operations.face._arguments import Table, Types, sources
 from flashsim.operations.fields import Field, Name, Size
 from flashsim.operations.operation import operation, origin
 from flashsim.studies.presentation.tables import Table as Shown

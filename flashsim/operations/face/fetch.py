@@ -13,7 +13,7 @@ from algorithms.page_access.plan import FetchPlan
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.operations.face._tables import arrow_table
+from flashsim.operations.face._arguments import arrow_table
 from flashsim.operations.fields import Count, Field, Flag, Names, text
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame

@@ -19,9 +19,8 @@ from flashsim.operations.outcome import PICTURE, Outcome
 from flashsim.studies.calibration import drive_figures
 from flashsim.studies.calibration.identification import Identification
 from flashsim.studies.calibration.identification import identify as fit
-from flashsim.studies.presentation import tables
 from flashsim.studies.presentation.plots import scatter_beside
-from flashsim.studies.presentation.tables import Table
+from flashsim.studies.presentation.tables import Table, difference, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.outputs import final_name
 
@@ -48,23 +47,18 @@ class IdentificationOutcome(CalibrationOutcome):
         return pd.concat([pd.DataFrame(self.result.errors(kept)).assign(kept=kept) for _, kept in _SHOWN], ignore_index=True)
 
     def printout(self) -> Iterator[Part]:
-        """Figures that were kept back, errors, parameters with their intervals, and what figures do not tell."""
-        yield from (f"{self.title}\n", self._figures(), "")
+        rows = [row | {"show": figure.show} for row, figure in zip(self.result.rows(), self.result.figures, strict=True) if row["kept"]]
+        rows = [row | {name: row["show"](row[name]) for name in ("value", "shown")} for row in rows]
+        columns: dict[str, Any] = {"kept back": "load"} | same("figure", "value", "shown") | {"differs by": ("difference", difference)}
+        yield from (f"{self.title}\n", Table.of(rows, columns), "")
+        columns = {"figures of": "kind", "number": "figures"} | {name: (name, "{:.1%}".format) for name in ("median", "worst")}
         for title, kept in _SHOWN:
-            columns: dict[str, Any] = {"figures of": "kind", "number": "figures"}
-            columns |= {name: (name, lambda share: f"{share:.1%}") for name in ("median", "worst")}
             yield from (Table.of(self.result.errors(kept), columns, title=f"differences of figures {title}"), "")
         if estimates := [str(one) for one in self.result.estimates if not one.unknown]:
             yield from (*estimates, "")
         yield from (Explanation(f"{note}.") for note in self.result.notes)
         if self.result.unknown:
             yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")
-
-    def _figures(self) -> Table:
-        rows = [row | {"show": figure.show} for row, figure in zip(self.result.rows(), self.result.figures, strict=True) if row["kept"]]
-        rows = [row | {name: row["show"](row[name]) for name in ("value", "shown")} for row in rows]
-        columns: dict[str, Any] = {"kept back": "load", "figure": "figure", "value": "value", "shown": "shown"}
-        return Table.of(rows, columns | {"differs by": ("difference", tables.difference)})
 
     def _draw(self) -> Figure:
         return scatter_beside(self.summary(), "value", "shown", "kept", ("kept back", "fitted"))

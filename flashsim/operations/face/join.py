@@ -22,9 +22,8 @@ from flashsim.device.access import is_path
 from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
 from flashsim.operations import fields
-from flashsim.operations.face._devices import device_of, preset_of
+from flashsim.operations.face._arguments import Table, Types, device_of, key, preset_of, sources
 from flashsim.operations.face._join_options import FIELDS, JoinChoices, given
-from flashsim.operations.face._tables import Table, Types, key, sources
 from flashsim.operations.fields import Count, Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of

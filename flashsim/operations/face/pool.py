@@ -34,19 +34,20 @@ _DESIGNS = "What is done with the SSD: {designs}; all; or a Python file. Several
 _WITHOUT = f"Run each design once more without: {', '.join(session.PARTS)}; or all, one after the other."
 
 
-def _device(value: Any, parameter: str) -> str | Drive:
-    return value if isinstance(value, Drive) else fields.text(value, parameter)
-
-
 def _devices(what: str) -> Field:
-    return Field(f"{what} {_DEVICE}", "DEVICE", _device, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
+    def parse(value: Any, parameter: str) -> str | Drive:
+        return value if isinstance(value, Drive) else fields.text(value, parameter)
+
+    return Field(f"{what} {_DEVICE}", "DEVICE", parse, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
 
 
 class PoolOutcome(Outcome):
-    """Results of designs of a pool's extension."""
+    """Results of designs of a pool's extension.
+
+    `summary` has a row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it.
+    """
 
     SWEPT = ("summary", "series", "traffic")
-
     FILES = (TABLE, PICTURE, REPORT)
 
     def __init__(self, results: session.DesignRuns, seconds: float) -> None:
@@ -54,7 +55,6 @@ class PoolOutcome(Outcome):
         self.seconds = seconds
 
     def printout(self) -> Iterator[Part]:
-        """Rates, traffic, figures and wear of every design, and formulas beside them."""
         results, recalls = self.result, self.result.recalled
         fresh = len(results.runs) - recalls
         yield from (self.title, f"How long: {self.seconds:.0f} s; {fresh} runs were made, {recalls} kept from before\n")
@@ -81,15 +81,10 @@ class PoolOutcome(Outcome):
         return pd.DataFrame(self._formulas)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready, as the command writes it."""
         return super().as_dict() | {"formula": self._formulas}
 
     def _write_report(self, folder: Path) -> None:
         report.write_report(folder, results=self.result, origin=self.provenance)
-
-    def summary(self) -> pd.DataFrame:
-        """A row a design and part that it was without: rates and shares over the last part of the time, and counts over all of it."""
-        return super().summary()
 
     def series(self) -> pd.DataFrame:
         """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
@@ -187,22 +182,12 @@ def pool(
         expansion=expansion, expansion_until=expansion_until, read_ahead=read_ahead, checkpoint=checkpoint or 0, fuzzy=fuzzy,
         clients=clients, think=think, log_bytes=0 if log is None else log_bytes,
     )  # fmt: skip
+    presets = {purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in device_of.items()}
     study = session.PoolStudy(
-        workload=workload,
-        designs=session.design_names(design),
-        memory=memory,
-        ssd=ssd,
-        time=time,
-        devices={purpose: str(one.recipe()["preset"]) if isinstance(one, Drive) else one for purpose, one in device_of.items()},
-        states=states if precondition is None else states | {"ssd": (precondition, seed)},
-        policy=policy,
-        page_size=page_size,
-        seed=seed,
-        scale=scale,
-        without=session.part_names(without or []),
-        last=int(last) / 100,
-        options=options,
-    )
+        workload=workload, designs=session.design_names(design), memory=memory, ssd=ssd, time=time, devices=presets,
+        states=states if precondition is None else states | {"ssd": (precondition, seed)}, policy=policy, page_size=page_size, seed=seed,
+        scale=scale, without=session.part_names(without or []), last=int(last) / 100, options=options,
+    )  # fmt: skip
     start = perf_counter()
     with activity("designs") as progress:
         results = session.execute(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)

@@ -51,14 +51,12 @@ class CrashOutcome(Outcome):
         return pd.DataFrame(rows, columns=["frame", "state", "page", "lsn", "holds", "at", "torn"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         crash, survival = self.result, self.result.survival
         point = {"event": survival.event, "events": survival.events, "time_ns": survival.time, "outstanding": list(survival.outstanding)}
         point |= {"log": self.log().to_dict("records"), "frames": self.frames().to_dict("records")}
         return point | {"phases": crash.rows(), "warm": crash.warm, "violations": list(crash.wrong)}
 
     def printout(self) -> Iterator[Part]:
-        """The log and frames that survived, phases of recovery, and the verdict."""
         crash, survival = self.result, self.result.survival
         boot = survival.durable.boot
         yield from (self.title, f"Outstanding writes: {'; '.join(survival.outstanding) or 'none'}", "")
@@ -84,14 +82,11 @@ class InjectionOutcome(Outcome):
         return pd.DataFrame([row | {"warm_frames": report.kept, "violations": len(report.violations)}])
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
-        report = self.result
-        row: dict[str, Any] = {str(key): value for key, value in self.summary().to_dict("records")[0].items()}
-        failures = [violation.as_dict() for violation in report.violations]
-        return row | {"restart": report.restart, "without": list(report.without), "failures": failures}
+        report, failures = self.result, [violation.as_dict() for violation in self.result.violations]
+        document = {"restart": report.restart, "without": list(report.without), "failures": failures}
+        return {str(key): value for key, value in self.summary().to_dict("records")[0].items()} | document
 
     def printout(self) -> Iterator[Part]:
-        """The counts, and the shortest history that fails."""
         yield from (self.title, f"How long: {self.result.seconds:.0f} s", "", self.summary())
         for violation in self.result.violations:
             history = violation.history
@@ -193,7 +188,6 @@ def pool_crash(
             raise InvalidParameterError("lose-ssd", True, "drives keep what they hold in a power cut")
         disk = disk or DISK_PRESET
         inject = PowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd_device or SSD_PRESET), LOG: small_drive(log or disk)})
+    count, kinds = histories or _HISTORIES, (design, checkpoints, torn_pages)
     with activity("crashes") as progress:
-        return InjectionOutcome(
-            injection.exhaustive(restart, histories or _HISTORIES, seed, guards, progress, design, checkpoints, torn_pages, inject=inject)
-        )
+        return InjectionOutcome(injection.exhaustive(restart, count, seed, guards, progress, *kinds, inject=inject))

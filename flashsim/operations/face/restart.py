@@ -44,7 +44,6 @@ class Restarts:
     runs: Mapping[tuple[str, str], PeakToPeak]
 
     def title(self) -> str:
-        """The study in a line."""
         return f"A {self.ends} after {format_duration(self.time)}, recovery, and the way back to the peak"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -53,12 +52,10 @@ class Restarts:
         for (design, restart), each in self.runs.items():
             peak = each.peak(_LAST)
             ramp_up = each.ramp_up(peak, _SHARE, _SMOOTHED)
-            rows.append(
-                {"design": design, "restart": restart, "transactions_s": peak, "shutdown_s": each.shutdown}
-                | {f"{phase}_s": seconds for phase, seconds in each.phases.items()}
-                | {"ramp_up_s": ramp_up, "peak_to_peak_s": each.shutdown + each.recovery + ramp_up}
-                | {"log_gib": each.log_bytes / GIB, "warm_frames": each.warm}
-            )
+            row = {"design": design, "restart": restart, "transactions_s": peak, "shutdown_s": each.shutdown}
+            row |= {f"{phase}_s": seconds for phase, seconds in each.phases.items()}
+            row |= {"ramp_up_s": ramp_up, "peak_to_peak_s": each.shutdown + each.recovery + ramp_up}
+            rows.append(row | {"log_gib": each.log_bytes / GIB, "warm_frames": each.warm})
         return rows
 
 
@@ -73,12 +70,10 @@ class RestartOutcome(Outcome):
         return pd.concat(frames, ignore_index=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         finite = self.summary().replace(float("inf"), None)
         return {"ends": self.result.ends, "rows": finite.astype(object).where(finite.notna(), None).to_dict("records")}
 
     def printout(self) -> Iterator[Part]:
-        """Seconds of each part."""
         yield from (self.title, "", self.summary().replace(float("inf"), float("nan")), "")
         yield Explanation(_EXPLAINED)
 
@@ -156,8 +151,7 @@ def restart(
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
             progress(number, len(parts), f"{extension} with {name}")
-            setup = PoolSetup(
-                workload, extension, memory, ssd, time, interval, devices, policy, page_size, options, scale, seed, name, hardening
-            )
+            common = (memory, ssd, time, interval, devices, policy, page_size, options, scale, seed)
+            setup = PoolSetup(workload, extension, *common, name, hardening)
             runs[extension, name] = PeakToPeak.of(run_restart(setup.as_dict(), end, _INTERVALS))
     return RestartOutcome(Restarts(end, time, runs))

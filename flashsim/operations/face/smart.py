@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,8 +14,9 @@ import pyarrow.parquet as pq
 from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
+from flashsim.execution import cpu as cpus
 from flashsim.operations import fields
-from flashsim.operations.face._tables import Types, by_name, sources
+from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
@@ -23,12 +25,14 @@ from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import AUTO
+from flashsim.studies.smart.timing import Machine
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SHOWN = 20
-_count_to = lambda most: partial(fields.count, most=most)  # noqa: E731
+_TABLE = "A table, as NAME=SOURCE; may be repeated."
+_WHERE = "Where operators run: auto, where it is fastest; or drive, as many as can."
 
 
 class SmartOutcome(Outcome):
@@ -47,13 +51,12 @@ class SmartOutcome(Outcome):
         return frame(self.result.rows())
 
     def printout(self) -> Iterator[Part]:
-        """EXPLAIN, the placements, and the first rows."""
         columns = same("where", "inside", "estimate_s", "simulated_s", "rows_to_host")
         yield from (self.title, "", self.explain(), "", Table.of(self.result.rows(), columns, digits=4), "")
         if (reason := self.result.choice.reason()) is not None:
             yield Explanation(reason)
-        if self.result.estimates.break_even is not None:
-            yield Explanation(f"By formula both places take as long where {self.result.estimates.break_even:.1%} of the rows qualify.")
+        if (share := self.result.estimates.break_even) is not None:
+            yield Explanation(f"By formula both places take as long where {share:.1%} of the rows qualify.")
         table = self.result.frame()
         shown = [map(_text, column.to_pylist()) for column in spelled(table.slice(0, _SHOWN)).columns]
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
@@ -82,47 +85,40 @@ def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
         pq.write_table(check_parquet(table), target, write_page_checksum=True)
 
 
-def _write_timeline(outcome: SmartOutcome, target: Path, path: Path) -> None:
-    outcome.result.write_timeline(target, path.suffix == ".gz")
-
-
 SmartOutcome.FILES = (
     OutputFile("--out", "ROWS.parquet|.csv", "Write the rows.", _write_rows, (".parquet", ".csv")),
     OutputFile(
-        "--timeline", "FILE.json[.gz]", "Write a timeline of the first drive, which Perfetto opens.", _write_timeline, (".json", ".gz")
+        "--timeline",
+        "FILE.json[.gz]",
+        "Write a timeline of the first drive, which Perfetto opens.",
+        lambda outcome, target, path: outcome.result.write_timeline(target, path.suffix == ".gz"),
+        (".json", ".gz"),
     ),
 )
 
 
 def _columns(value: Any, parameter: str) -> dict[str, str]:
-    columns = by_name(value, parameter, "NAME=COLUMN, such as t=o_custkey")
-    return {name: fields.text(column, parameter) for name, column in columns.items()}
+    named = by_name(value, parameter, "NAME=COLUMN, such as t=o_custkey")
+    return {name: fields.text(column, parameter) for name, column in named.items()}
 
 
 @operation
 def smart(
     query: Annotated[str, Field("One SELECT, in quotes.", "QUERY", fields.text, argument=True)],
     *,
-    table: Annotated[
-        Any,
-        Field("A table, as NAME=SOURCE; may be repeated.", "NAME=SOURCE", by_name, several=True, python="Or tables by name.", reads=True),
-    ],
+    table: Annotated[Any, Field(_TABLE, "NAME=SOURCE", by_name, several=True, python="Or tables by name.", reads=True)],
     device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
-    where: Annotated[
-        str,
-        Field(
-            "Where operators run: auto, where it is fastest; or drive, as many as can.",
-            "|".join(session.PLACES),
-            fields.choice(*session.PLACES),
-        ),
-    ] = AUTO,
-    drives: Annotated[int, Count("Drives over which the scanned table is striped.", parse=_count_to(session.MOST_DRIVES))] = 1,
+    where: Annotated[str, Field(_WHERE, "|".join(session.PLACES), fields.choice(*session.PLACES))] = AUTO,
+    drives: Annotated[
+        int, Count("Drives over which the scanned table is striped.", parse=partial(fields.count, most=session.MOST_DRIVES))
+    ] = 1,
     partition: Annotated[
         Any, Field("Rows on drives by the hash of a column; may be repeated.", "NAME=COLUMN", _columns, several=True, python="Or by table.")
     ] = None,
     types: Types = None,
     cores: Annotated[
-        int | None, Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=_count_to(MOST_CORES))
+        int | None,
+        Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=partial(fields.count, most=MOST_CORES)),
     ] = None,
     cpu: fields.Cpu = "hexacore-2016",
     page_size: fields.PageSize = "8KiB",
@@ -165,7 +161,9 @@ def smart(
     >>> result.explain()[["operator", "where"]].values.tolist()[:4]
     [['scan', 'drive'], ['selection', 'drive'], ['projection', 'drive'], ['aggregation', 'drive']]
     """
-    machine = session.machine_of(presets.load(device), cpu, drives, cores)
+    machine = Machine(presets.load(device), None if cpu is None else cpus.load(cpu), drives)
+    if cores is not None:
+        machine = replace(machine, preset=replace(machine.preset, inside=replace(machine.inside, cores=cores)))
     with activity("query") as progress:
         rows = sources(table, types)
         return SmartOutcome(session.answer(query, rows, machine, where, page_size, page_format, then, partition, progress))

@@ -21,7 +21,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedEr
 from flashsim.core.provenance import provenance
 from flashsim.core.source_files import is_trustworthy
 from flashsim.core.units import MIB, parse_size
-from flashsim.operations.face._tables import A_TABLE, A_TRACE, arrow_table
+from flashsim.operations.face._arguments import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count
@@ -75,12 +75,11 @@ class SweepOutcome(Outcome):
         numbers = {name: scale for name, values in self.axes.items() if len(values) > 1 and (scale := _numbers(values))}
         x = next(iter(numbers), next(iter(self.axes)))
         others = [name for name in self.axes if name != x]
-        series, panels = others[0] if others else None, others[1:]
         y = next(name for name in ("total_s", "mean_us", "transactions_s", *frame.select_dtypes("number").columns) if name in frame)
         has_sizes = x in numbers and isinstance(self.axes[x][0], str)
         if has_sizes:
             frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
-        return series_over(frame, x, y, series, panels, f"{x}, MiB" if has_sizes else x)
+        return series_over(frame, x, y, next(iter(others), None), others[1:], f"{x}, MiB" if has_sizes else x)
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:
@@ -130,17 +129,13 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     empty = next((name for name, values in axes.items() if not values), None)
     if empty or not axes:
         raise InvalidParameterError(empty or "arguments", "an empty list" if empty else "none is a list", "an axis needs values")
-    stamps: dict[str, str] = {}
+    stamps = dict[str, str]()
     fixed = {name: _json(value, name, stamps) for name, value in arguments.items() if name not in axes}
     values_as_json = {name: [_json(value, name, stamps) for value in values] for name, values in axes.items()}
     cells = {name: [_cell(value) for value in values] for name, values in axes.items()}
     labels, combinations = list(product(*cells.values())), product(*values_as_json.values())
-    jobs_of = [
-        Job.of(
-            f"{module.__name__}:point", ", ".join(map(str, label)), arguments=fixed | dict(zip(axes, values, strict=True)), stamps=stamps
-        )
-        for label, values in zip(labels, combinations, strict=True)
-    ]
+    every, point = [fixed | dict(zip(axes, values, strict=True)) for values in combinations], f"{module.__name__}:point"
+    jobs_of = [Job.of(point, ", ".join(map(str, label)), arguments=each, stamps=stamps) for label, each in zip(labels, every, strict=True)]
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
     with working("runs") as progress:
         results = make(jobs_of, settings, progress)
@@ -156,7 +151,6 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
 
 
 def _cell(value: Any) -> Any:
-    """An argument in a row."""
     if isinstance(value, Drive):
         return f"{value.name} ({value.state})"
     return describe(value) if isinstance(value, str | int | float | PathLike | None) else type(value).__name__
@@ -178,12 +172,8 @@ def _json(value: Any, name: str, stamps: dict[str, str]) -> Any:
 
 
 def _cache_table(value: Any, name: str) -> Path:
-    """A table as a Parquet file of the cache."""
-    buffer = io.BytesIO()
-    table = arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
-    if name == "trace":
-        table = as_trace(table.to_pandas())
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    buffer, table = io.BytesIO(), arrow_table(value, name, A_TRACE if name == "trace" else A_TABLE)
+    pq.write_table(as_trace(table.to_pandas()) if name == "trace" else table, buffer, compression="zstd", write_page_checksum=True)
     content = buffer.getvalue()
     path = kept.place("tables", f"{hashlib.sha256(content).hexdigest()[:32]}.parquet")
     if not path.exists() or not is_trustworthy(path):

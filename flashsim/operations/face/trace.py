@@ -51,11 +51,9 @@ class TraceOutcome(Outcome, TraceSource):
         return pd.DataFrame(rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         return self.result
 
     def printout(self) -> Iterator[Part]:
-        """The format, and what there is to say of the requests."""
         yield from (f"format: {self.result['format']}", f"recognised by: {self.result['basis']}")
         for table in trace_report.tables(self.result):
             yield from ("", table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from flashsim.operations.fields import Duration, Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.plots import Beside, published_beside_ours
-from flashsim.studies.presentation.tables import Table
+from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import Settings
 from flashsim.studies.validation import published, random_reads
@@ -38,25 +38,19 @@ class PublishedOutcome(Outcome):
     """Published measurements of drives beside the same of their presets, fitted and predicted numbers apart."""
 
     def printout(self) -> Iterator[Part]:
-        """A table of all numbers, and the verdict on each claim with its source and the cause of a difference."""
         numbers = self.result.rows()
-        columns = [*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else [])]
-        rows = [[self._entry(row, name) for name in columns] for row in numbers]
+        columns = same(*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else []))
+        columns["difference"] = "difference", "{:+.1%}".format
+        rows = [row | {"inside": {True: "yes", False: "no"}.get(row["inside"], "-")} for row in numbers]
         scale = self.result.results.settings.scale
         if scale < published.JUDGED:
             small = f"At scale {scale:g} parts of drives are small: below scale {published.JUDGED} numbers are not judged."
             yield from (Explanation(small), "")
-        yield from (Explanation(self.title), "", Table(columns, rows, "numbers", digits=3), "")
+        yield from (Explanation(self.title), "", Table.of(rows, columns, title="numbers", digits=3), "")
         for each in self.result.judgements:
             claim = each.claim
             what = ", ".join(filter(None, [claim.title, claim.source, claim.values["unit"], claim.tolerance]))
             yield Explanation(f"{claim.id}: {each.verdict.value} ({what}). {each.note_at(1)}".rstrip(". ") + ".", "  ")
-
-    @staticmethod
-    def _entry(row: Mapping[str, Any], name: str) -> Any:
-        if name == "inside":
-            return {True: "yes", False: "no"}.get(row[name], "-")
-        return f"{row[name]:+.1%}" if name == "difference" and row[name] is not None else row[name]
 
     def summary(self) -> pd.DataFrame:
         """A row a published number: both sides, the null model's, and whether it was fitted or predicted."""
@@ -65,70 +59,64 @@ class PublishedOutcome(Outcome):
     def _draw(self) -> Figure:
         panels = {}
         for each in self.result.judgements:
-            names = [cell.name for cell in each.cells]
-            numbers = [float(cell.published or 0) for cell in each.cells]
+            names, numbers = [cell.name for cell in each.cells], [float(cell.published or 0) for cell in each.cells]
             panels[each.claim.id] = Beside(names, numbers, [cell.values[0] for cell in each.cells], each.claim.limits["each"])
         return published_beside_ours(panels, "", "", share=False)
 
 
-def _lines(frame: pd.DataFrame, keys: list[str], measures: int) -> list[list[Any]]:
-    """One line per group of `measures` consecutive rows: the keys of the group, then the entry `shown` of each row."""
-    return [[*frame[keys].iloc[at], *frame["shown"].iloc[at : at + measures]] for at in range(0, len(frame), measures)]
+def _measures(summary: pd.DataFrame, name: Callable[[Any], str]) -> Figure:
+    """A panel for each measure: its measured values beside the simulated ones, each with its name."""
+    panels = {
+        str(measure): Beside([*map(name, cells.itertuples())], cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
+        for measure, cells in summary.groupby("measure", sort=False)
+    }
+    return published_beside_ours(panels, "", "", share=False)
+
+
+def _table(frame: pd.DataFrame, keys: list[str], measures: Collection[str], title: str) -> Table:
+    """One line per group of consecutive rows, one a measure: the keys of the group, then the entry `shown` of each row."""
+    count = len(measures)
+    lines = ([*frame[keys].iloc[at], *frame["shown"].iloc[at : at + count]] for at in range(0, len(frame), count))
+    return Table([*keys, *measures], lines, title)
 
 
 class LoadOutcome(Outcome):
     """Drives under load beside what was measured on them, and how far each measure is off."""
 
     def printout(self) -> Iterator[Part]:
-        """A table of all rows, simulated and measured, and one of the errors of each drive and of its null model."""
         rows, errors = self.summary(), self.errors().rename(columns={"factor": "preset", "null_factor": "null"})
         rows["background"] = rows["background_per_s"].map("{:,.0f}".format)
         rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
         medians = errors.groupby("measure", sort=False)[["preset", "null"]].median().reset_index().assign(drive="median of drives")
         factors = pd.concat([errors, medians]).melt(["drive", "measure"], var_name="of", value_name="shown")
-        yield from (Explanation(self.title), "", self._table(rows, "background", "rows"), "")
-        yield from (self._table(factors, "of", "errors"), "")
+        names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
+        yield from (Explanation(self.title), "", _table(rows, ["drive", "background"], names, "rows"), "")
+        yield from (_table(factors, ["drive", "of"], names, "errors"), "")
         few = min(self.result.samples, key=lambda row: min(row["reads"], row["writes"]))
-        where = f"fewest: {few['drive']} at {few['background_per_s']:,.0f}"
         yield Explanation(
             f"Rows: simulated / measured, percentiles in us, simulated of {few['reads']:,} reads and {few['writes']:,} writes of the probe "
-            f"({where}). "
+            f"(fewest: {few['drive']} at {few['background_per_s']:,.0f}). "
             "An error is a factor, the mean over a drive's rows, of which the saturated ones are one, their median. The null model is one "
             "number for all rows of a drive. A drive is predicted only on rows that nothing was fitted to."
         )
-
-    @staticmethod
-    def _table(frame: pd.DataFrame, key: str, title: str) -> Table:
-        names = [measure.removesuffix("_us").replace("_", " ") for measure in load_study.MEASURES]
-        return Table(["drive", key, *names], _lines(frame, ["drive", key], len(names)), title)
 
     def errors(self) -> pd.DataFrame:
         """A row a drive and measure: the error as a factor, and the null model's."""
         return pd.DataFrame(self.result.drives())
 
     def _draw(self) -> Figure:
-        panels = {}
-        for measure, cells in self.summary().groupby("measure", sort=False):
-            names = [f"{each.drive} at {each.background_per_s:,.0f}" for each in cells.itertuples()]
-            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
-        return published_beside_ours(panels, "", "", share=False)
+        return _measures(self.summary(), lambda each: f"{each.drive} at {each.background_per_s:,.0f}")
 
 
 class ReadsOutcome(Outcome):
     """Random reads of a preset beside those that were measured on the drive, and how far each measure is off."""
 
     def printout(self) -> Iterator[Part]:
-        """A table of all rows, simulated and measured, and one of the errors of each engine and size."""
-        yield from (Explanation(self.title), "")
-        for title, frame, keys in (
-            ("rows", self.summary(), ["engine", "bs", "queue_depth", "processes"]),
-            ("errors", self.errors(), ["engine", "bs"]),
-        ):
-            shown = frame["factor"].map("{:.3f}".format) if title == "errors" else [
-                f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in frame.itertuples()
-            ]  # fmt: skip
-            lines = _lines(frame.assign(shown=shown), keys, len(random_reads.MEASURES))
-            yield from (Table([*keys, *random_reads.MEASURES], lines, title), "")
+        rows, errors, measures = self.summary(), self.errors(), random_reads.MEASURES
+        rows["shown"] = [f"{each.simulated:,.0f} / {each.measured:,.0f}" for each in rows.itertuples()]
+        errors["shown"] = errors["factor"].map("{:.3f}".format)
+        yield from (Explanation(self.title), "", _table(rows, ["engine", "bs", "queue_depth", "processes"], measures, "rows"), "")
+        yield from (_table(errors, ["engine", "bs"], measures, "errors"), "")
         yield Explanation(
             "Rows: simulated / measured, requests a second and percentiles in us. An error is a factor, the mean over rows. "
             "What the preset says was fitted is no prediction."
@@ -139,37 +127,26 @@ class ReadsOutcome(Outcome):
         return pd.DataFrame(self.result.errors())
 
     def _draw(self) -> Figure:
-        panels = {}
-        for measure, cells in self.summary().groupby("measure", sort=False):
-            names = [f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}" for each in cells.itertuples()]
-            panels[str(measure)] = Beside(names, cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
-        return published_beside_ours(panels, "", "", share=False)
-
-
-def _pair(value: Any, parameter: str) -> tuple[str, str]:
-    drive, _, preset = fields.text(value, parameter).rpartition("=")
-    return drive, preset
+        return _measures(self.summary(), lambda each: f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}")
 
 
 def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
     """Drives with their presets, of texts NAME=PRESET or of a mapping."""
     pairs = [f"{name}={fields.text(preset, parameter)}" for name, preset in value.items()] if isinstance(value, Mapping) else value
-    return fields.each(_pair)(pairs, parameter)
+    parts = (text.rpartition("=") for text in fields.each(fields.text)(pairs, parameter))
+    return [(drive, preset) for drive, _, preset in parts]
 
 
 def _pairs(device: Any) -> dict[str, str]:
-    """The preset of each drive that is named."""
     check_once("--device", (drive for drive, _ in device or ()))
     for drive, preset in device or ():
         if not drive or not preset:
-            raise InvalidParameterError(
-                "--device", repr(f"{drive}{'=' * bool(drive)}{preset}"), "NAME=PRESET is needed, a drive of the file and its preset"
-            )
+            pair = repr(f"{drive}{'=' * bool(drive)}{preset}")
+            raise InvalidParameterError("--device", pair, "NAME=PRESET is needed, a drive of the file and its preset")
     return dict(device or ())
 
 
 def _one_preset(device: Any) -> str:
-    """The one preset that is named, alone."""
     names = [preset for drive, preset in device or () if not drive and preset]
     if len(names) != 1 or len(device) != 1:
         raise InvalidParameterError("--device", "none" if not device else "others", "--reads needs one preset, such as samsung-980-pro-1tb")

@@ -27,8 +27,7 @@ from flashsim.device.figures import show
 from flashsim.studies.bench import aio, targets, uflip
 from flashsim.studies.bench.figures import NominalFigure, figures
 from flashsim.studies.presentation import plots
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
 from flashsim.studies.presentation.timeline import Timeline
 from flashsim.studies.replaying import preconditioning

@@ -7,7 +7,7 @@ its own, disagree tells the error.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,14 @@ from matplotlib.figure import Figure
 from algorithms.replacement.base import replacement_policy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.replacement import ReplacementPolicy
+from flashsim.core.request import Integers
 from flashsim.core.units import format_size
 from flashsim.studies.caching.numbered import NumberedTrace, first_references
-from flashsim.studies.caching.running import CacheSetting, compilation, policy_names, run
-from flashsim.studies.caching.session import CacheStudy, NamedReferences
-from flashsim.studies.caching.sizes import PoolSize, parse_sizes, pool_sizes
+from flashsim.studies.caching.running import CacheStudy, PoolSize, compilation, parse_sizes, policy_names, pool_sizes, run
+from flashsim.studies.caching.session import NamedReferences
 from flashsim.studies.caching.sources import ArrayTrace
 from flashsim.studies.presentation.plots import legend, panels, stroke
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table
 from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps
 from traces.summary.reuse import parts_of, sampled_rows
@@ -39,36 +37,30 @@ _POINTS = 1000
 
 @dataclass(frozen=True)
 class Curves:
-    """Misses of policies by size."""
+    """Misses of policies by size: LRU's curve has all sizes, others only `sizes`; `rate` is the share of pages that were looked at."""
 
-    #: The trace, in words.
     trace: str
     references: int
     pages: int
     page_size: int
-    #: The share of pages that were looked at.
     rate: float
-    #: Sizes of the study.
     sizes: Sequence[PoolSize]
-    #: Curves by policy; LRU's has all sizes, others only `sizes`.
     curves: dict[str, MissCurve]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a policy and size, JSON-ready; ``error`` is half the width of the ratio's 95 % confidence interval."""
-        frames = np.array([size.frames for size in self.sizes])
-        return [
-            {
-                "policy": name,
-                "size": size.label,
-                "pages": size.frames,
-                "share": size.frames / self.pages,
-                "misses": misses,
-                "miss_ratio": misses / self.references,
-                "error": error,
-            }
-            for name, curve in self.curves.items()
-            for size, misses, error in zip(self.sizes, curve.misses(frames).tolist(), curve.error(frames).tolist(), strict=True)
-        ]
+        rows = []
+        for name, curve in self.curves.items():
+            misses, errors = curve.misses(self.frames).tolist(), curve.error(self.frames).tolist()
+            for size, count, error in zip(self.sizes, misses, errors, strict=True):
+                row = {"policy": name, "size": size.label, "pages": size.frames, "share": size.frames / self.pages}
+                rows.append(row | {"misses": count, "miss_ratio": count / self.references, "error": error})
+        return rows
+
+    @property
+    def frames(self) -> Integers:
+        """Pages of the pools of the sizes."""
+        return np.array([size.frames for size in self.sizes])
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; ``reuse`` has percentiles of LRU's reuse distances, in pages, over the references that go to a page again."""
@@ -85,14 +77,8 @@ def curves(
 ) -> Curves:
     """Misses of policies by size, from the first reference on.
 
-    LRU takes one pass over the references.  All others are simulated at each size, over all references or in miniature.
-
-    Parameters
-    ----------
-    sample
-        The share of pages to look at; 1: all; 0: as few as `least_pages` allows.
-    least_pages
-        All pages of a trace are looked at if they are fewer, and at least half as many if they are more; 0: the share alone decides.
+    LRU takes one pass over the references.  All others are simulated at each size, over all references or in miniature.  `sample` is the
+    share of pages to look at, but of a trace with fewer pages than `least_pages` all are, and of another at least half as many as these.
     """
     if not 0 <= sample <= 1 or sample == least_pages == 0:
         raise InvalidParameterError("sample", f"{sample:.4g}", "a share of pages above 0 and up to 1 is needed")
@@ -109,15 +95,17 @@ def curves(
     by_name = {LRU: curve}
     if policies := [replacement_policy(name) for name in others]:
         if (least := pools[0]).frames * curve.rate < 1:
-            raise InvalidParameterError(
-                "size", least.label, f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
-            )
-        steps, setting = [], CacheSetting(jobs=study.jobs, seed=study.seed)
+            bound = f"a sample of {curve.rate:.2%} of the pages needs pools of {1 / curve.rate:.0f}"
+            raise InvalidParameterError("size", least.label, bound)
+        steps, frames, whole = [], np.array([each.frames for each in pools]), replace(study, sample=1.0, windows=1)
         for trace, scale in _parts(source, study, curve.rate):
             with trace:
-                steps.append(_steps(trace, scale, policies, pools, curve.references, setting, progress))
-        for name in steps[0]:
-            by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, steps[0][name], [each[name] for each in steps[1:]])
+                small = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
+                runs = run(trace, policies, small, whole, progress=progress)
+            misses = np.array([each.counts.misses for each in runs]).reshape(len(pools), -1)
+            steps.append([Steps(frames, curve.references - scale * column) for column in misses.T])
+        for name, (all_steps, *of_parts) in zip(others, zip(*steps, strict=True), strict=True):
+            by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, all_steps, of_parts)
     in_order = {name: by_name[name] for name in names}
     return Curves(source.name, curve.references, curve.pages, study.page_size, curve.rate, pools, in_order)
 
@@ -153,32 +141,13 @@ def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[
         yield NumberedTrace(source.name, ArrayTrace("", pages[rows], writes[rows]).batches()), PARTS / rate
 
 
-def _steps(
-    trace: NumberedTrace,
-    scale: float,
-    policies: Sequence[ReplacementPolicy],
-    pools: Sequence[PoolSize],
-    references: int,
-    setting: CacheSetting,
-    progress: Progress | None,
-) -> dict[str, Steps]:
-    runs = run(trace, policies, [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools], setting, progress)
-    frames, steps_by_name = np.array([each.frames for each in pools]), {}
-    for place, policy in enumerate(policies):
-        misses = np.array([each.counts.misses for each in runs[place :: len(policies)]])
-        steps_by_name[policy.name] = Steps(frames, references - scale * misses)
-    return steps_by_name
-
-
 def title(result: Curves) -> str:
     return f"{result.trace}: {result.references:,} references to {result.pages:,} pages of {format_size(result.page_size)}"
 
 
 def explanation(result: Curves) -> str:
     others = ", ".join(name for name in result.curves if name != LRU)
-    how = f"In one pass, of all sizes: {LRU if LRU in result.curves else 'none'}." + (
-        f" Simulated at each size: {others}." if others else ""
-    )
+    how = f"In one pass, of all sizes: {LRU if LRU in result.curves else 'none'}." + f" Simulated at each size: {others}." * bool(others)
     if result.rate == 1:
         return f"{how} All pages were looked at: exact."
     return f"{how} Estimated from {result.rate:.3g} of the pages, ± half the width of {CONFIDENCE:.0%} intervals."
@@ -188,14 +157,10 @@ def curves_table(result: Curves) -> Table:
     """A row a size, a column a policy: its miss ratio, with what it may be off."""
     columns: list[list[Entry]] = [[size.label for size in result.sizes], [size.frames for size in result.sizes]]
     for curve in result.curves.values():
-        ratios, errors = (100 * values for values in (curve.ratio(_frames(result)), curve.error(_frames(result))))
+        ratios, errors = 100 * curve.ratio(result.frames), 100 * curve.error(result.frames)
         texts = (f"{ratio:.3f} ± {error:.3f}" for ratio, error in zip(ratios, errors, strict=True))
         columns.append(ratios.tolist() if result.rate == 1 else [*texts])
     return Table(["size", "pages", *(f"{name} miss %" for name in result.curves)], zip(*columns, strict=True), digits=3)
-
-
-def _frames(result: Curves) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([size.frames for size in result.sizes])
 
 
 def reuse_table(result: Curves) -> Table:
@@ -211,11 +176,10 @@ def steps_frame(curve: MissCurve) -> pd.DataFrame:
 
 
 def picture(result: Curves) -> Figure:
-    """Miss ratios over the size."""
     with panels(3.6) as (figure, axes):
         for number, (name, curve) in enumerate(result.curves.items()):
             look, one_pass = stroke(number), name == LRU
-            frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else _frames(result)
+            frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else result.frames
             ratios, errors = curve.ratio(frames), curve.error(frames)
             axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
             axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)

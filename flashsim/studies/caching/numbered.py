@@ -10,8 +10,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import IO, Self
+from contextlib import AbstractContextManager
+from typing import IO
 
 import numpy as np
 
@@ -28,58 +28,37 @@ from flashsim.storage.pool.simulation import Writes
 _BYTES = 4
 
 
-class NumberedTrace:
+class NumberedTrace(AbstractContextManager["NumberedTrace"]):
     """The references of a trace, to be gone through as often as it takes.
 
-    Parameters
-    ----------
-    title
-        The trace, in words.
-    batches
-        The references.
-    limit
-        Number of references, from the first on; all if None.
-    keep
-        Chooses the references of a batch that are kept, such as those to a sample of pages; all if None.
-    progress
-        Called with the number of references read.
+    `title` is the trace in words; `keep` chooses the rows of a batch whose references are kept, such as those to a sample of pages.
     """
 
     def __init__(
-        self,
-        title: str,
-        batches: Iterator[References],
-        limit: int | None = None,
-        keep: Callable[[Integers], np.ndarray] | None = None,
-        progress: Progress | None = None,
-    ) -> None:
+        self, title: str, batches: Iterator[References], limit: int | None = None,
+        keep: Callable[[Integers], np.ndarray] | None = None, progress: Progress | None = None,
+    ) -> None:  # fmt: skip
         self.title = title
         #: References that were read, references that are kept, and writes among these.
         self.read = self.references = self.writes = 0
         self._file = _temporary()
         self._future: IO[bytes] | None = None
-        #: Distinct pages, and the id of each, in the order in which they were first seen.
-        self.pages, self.ids = 0, np.empty(0, np.int64)
+        numbers = PageNumbers()
         try:
-            self._read_all(batches, limit, keep, progress)
+            for pages, writes in first_references(batches, limit):
+                self.read += len(pages)
+                if keep is not None:
+                    rows = keep(pages)
+                    pages, writes = pages[rows], None if writes is None else writes[rows]
+                self._add(numbers.number(pages), writes)
+                if progress is not None:
+                    progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
+            if not self.references:
+                raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
         except BaseException:
             self.close()
             raise
-
-    def _read_all(
-        self, batches: Iterator[References], limit: int | None, keep: Callable[[Integers], np.ndarray] | None, progress: Progress | None
-    ) -> None:
-        numbers = PageNumbers()
-        for pages, writes in first_references(batches, limit):
-            self.read += len(pages)
-            if keep is not None:
-                rows = keep(pages)
-                pages, writes = pages[rows], None if writes is None else writes[rows]
-            self._add(numbers.number(pages), writes)
-            if progress is not None:
-                progress(self.read, limit or 0, "" if limit else f"{self.read:,} references")
-        if not self.references:
-            raise InvalidParameterError("trace", self.title, "it references no page" + (" of the sample" if self.read else ""))
+        #: Distinct pages, and the id of each, in the order in which they were first seen.
         self.pages, self.ids = len(numbers), numbers.ids().copy()
 
     def _add(self, numbers: Numbers, writes: np.ndarray | None) -> None:
@@ -91,10 +70,7 @@ class NumberedTrace:
         _write(self._file, numbers)
         self.references += len(numbers)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -173,9 +149,4 @@ def _write(file: IO[bytes], numbers: Numbers, begin: int | None = None) -> None:
 
 
 def _read(file: IO[bytes], begin: int, end: int) -> Numbers:
-    numbers = np.empty(end - begin, np.int32)
-    view, at = numbers.data.cast("B"), begin * _BYTES
-    while view:
-        count = os.preadv(file.fileno(), [view], at)
-        view, at = view[count:], at + count
-    return numbers
+    return np.frombuffer(bytearray(os.pread(file.fileno(), _BYTES * (end - begin), _BYTES * begin)), np.int32)

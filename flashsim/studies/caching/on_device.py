@@ -30,42 +30,30 @@ _AT_ONCE = 1 << 17
 _WARM_UP, _REFERENCES, _FLUSH = "warm-up", "references", "flush"
 
 
-@dataclass(frozen=True)
-class DeviceCost:
-    """The cost of a pool on a device: a run whose phases are the warm-up, the references, and the flush of dirty pages at the end."""
-
-    run: Run
-
-    def row(self) -> dict[str, Any]:
-        """JSON-ready: of the references, what was read and written in pages, and seconds; of the flush too."""
-        phases = {phase.name: phase for phase in self.run.phases}
-        references, flush = phases[_REFERENCES], phases[_FLUSH]
-        return {
-            "device": self.run.machine,
-            "pages_read": references.pages_read,
-            "pages_written": references.pages_written,
-            "io_s": references.io_time / SECONDS,
-            "cpu_s": references.cpu_time / SECONDS,
-            "total_s": references.total_time / SECONDS,
-            "pages_flushed": flush.pages_written,
-            "flush_s": flush.total_time / SECONDS,
-        }
+def cost_row(run: Run) -> dict[str, Any]:
+    """A run of `Target.serve` JSON-ready: of the references, what was read and written in pages, and seconds; of the flush too."""
+    phases = {phase.name: phase for phase in run.phases}
+    references, flush = phases[_REFERENCES], phases[_FLUSH]
+    row = {"device": run.machine, "pages_read": references.pages_read, "pages_written": references.pages_written}
+    row |= {f"{name}_s": getattr(references, f"{name}_time") / SECONDS for name in ("io", "cpu", "total")}
+    return row | {"pages_flushed": flush.pages_written, "flush_s": flush.total_time / SECONDS}
 
 
 @dataclass(frozen=True)
 class Target:
-    """A device that holds a trace's pages, in the order of their ids and without gaps."""
+    """A device that holds a trace's pages, in the order of their ids and without gaps.
 
-    #: A preset, by name or TOML file, the path of a real file or block device, or a drive that stands ready, which is left as it is.
+    A preset, by name or TOML file, the path of a real file or block device, or a drive that stands ready, which is left as it is.  At most
+    `depth` pages are exchanged at once (`flashsim.execution.buffer_manager.BufferManager`).  `cpu` is a preset that prices requests and
+    pages; None: they take no time of it.  The sink takes every request, the warm-up's and the flush's too, of one pool only.
+    """
+
     device: str | HeldDrive
-    #: Pages that are exchanged at once at most (`flashsim.execution.buffer_manager.BufferManager`).
     depth: int = 1
-    #: A CPU preset, which prices requests and pages; None: they take no time of it.
     cpu: str | None = CPU
     #: Permission to write to a real device, and to overwrite a file that exists.
     allow_write: bool = False
     force: bool = False
-    #: Takes every request, the warm-up's and the flush's too; only one pool is served then.
     sink: Sink | None = None
 
     def __post_init__(self) -> None:
@@ -81,30 +69,14 @@ class Target:
         """The real file or block device, if it is one."""
         return Path(self.device) if isinstance(self.device, str) and is_path(self.device) else None
 
-    def as_dict(self) -> dict[str, Any]:
-        device = self.device if isinstance(self.device, str) else self.device.load().name
-        return {"device": device, "depth": self.depth, "cpu": self.cpu}
-
     def serve(
-        self,
-        trace: NumberedTrace,
-        policy: ReplacementPolicy,
-        frames: int,
-        page_size: int,
-        warm_up: int = 0,
-        seed: int = 0,
-        progress: Progress | None = None,
-    ) -> DeviceCost:
-        """Refer to a pool's pages, and execute its misses and write-backs.
+        self, trace: NumberedTrace, policy: ReplacementPolicy, frames: int, page_size: int, warm_up: int, seed: int,
+        progress: Progress | None,
+    ) -> Run:  # fmt: skip
+        """Refer to a pool's pages of `page_size` bytes, and execute its misses and write-backs, on a machine with the device.
 
-        Parameters
-        ----------
-        trace
-            References; of a trace that has looked ahead, for a policy that must know the future.
-        page_size
-            Bytes, as a page format takes them.
-        warm_up
-            References before those that are counted.
+        The run's phases are the warm-up of so many references, the other references, and the flush of dirty pages at the end.  For a
+        policy that must know the future the trace has looked ahead.
         """
         file = token_file("pages", trace.pages, page_size)
         manager = BufferManager(BufferPool(policy, frames, (file,), seed), depth=self.depth)
@@ -114,11 +86,11 @@ class Target:
             with RealDevice(self.file, size, allow_write=self.allow_write, replace=self.force) as device:
                 (cost,) = run(lambda: algorithm, [file], device, sink=self.sink)
                 device.remove_if_new()
-            return DeviceCost(cost)
+            return cost
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
         cpu = cpus.load(self.cpu) if self.cpu else None
         machine = Machine([drive.device(size)], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
-        return DeviceCost(run(lambda: algorithm, [file], [machine])[0])
+        return run(lambda: algorithm, [file], [machine])[0]
 
 
 def _references(manager: BufferManager, trace: NumberedTrace, future: bool, warm_up: int, progress: Progress | None) -> Algorithm:

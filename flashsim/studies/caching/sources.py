@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from algorithms.joins.base import plan
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, size, text
 from flashsim.core.request import Integers
-from flashsim.core.transactions import BATCH, ReferenceBatches, References
+from flashsim.core.transactions import ReferenceBatches, References
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution.drivers import run
@@ -28,7 +28,7 @@ from traces.file.excerpt import excerpt
 from traces.file.page_trace import page_trace
 from traces.file.recording import ParquetRecorder
 from traces.references import GENERATORS, generated
-from traces.references.base import parsed
+from traces.references.base import parsed, pieces
 
 A_TRACE = (
     "references are needed: the path of a trace or a generator such as 'zipf:pages=1000', ids of pages as an array, a list or a Series, "
@@ -46,10 +46,7 @@ class ArrayTrace:
     writes: np.ndarray | None = None
 
     def batches(self) -> Iterator[References]:
-        """See `flashsim.studies.caching.session.NamedReferences`."""
-        for begin in range(0, len(self.pages), BATCH):
-            part = slice(begin, begin + BATCH)
-            yield References(self.pages[part], None if self.writes is None else self.writes[part])
+        return pieces(References(self.pages, self.writes))
 
 
 def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace:
@@ -77,15 +74,16 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
     if format_name or columns:
         raise RefusedError(f"{'--format' if format_name else '--columns'}: {name} is generated, and no file with a format")
     defaults = {"page_size": page_size, "seed": seed}
-    if name == "join":
-        return join_trace(text, defaults)
+    if name == "join":  # such as join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...
+        trace = JoinTrace(text, parsed(text, _Join, defaults))
+        check_names(trace.setting, trace.join.buffers_for)
+        return trace
     if not name.endswith(".py") and name not in GENERATORS.names():
         raise UnknownNameError("trace", name, ["join", *GENERATORS.names()])
     return generated(text, **defaults)
 
 
 def _series(values: Any) -> pd.Series[Any]:
-    """Values of references as a column."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         values = frame_of(pa.table({"page": values}))["page"]
     if isinstance(values, pd.Series):
@@ -151,10 +149,3 @@ class JoinTrace:
             with ParquetRecorder(Path(folder) / "join.parquet") as recorder:
                 run(lambda: plan(setting.algorithm, r, s, parameters, allocation), (r, s), sink=recorder)
             yield from page_trace(recorder.path, join.page_size).batches()
-
-
-def join_trace(text: str, defaults: Mapping[str, Any]) -> JoinTrace:
-    """References as they are asked for, such as ``join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...``."""
-    trace = JoinTrace(text, parsed(text, _Join, defaults))
-    check_names(trace.setting, trace.join.buffers_for)
-    return trace

@@ -22,8 +22,7 @@ from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.calibration.fitting import Estimate
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.presentation import plots, tables
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 
 #: Pages of a cell when the fitted preset is asked for its times.
 _SHOWN = 4096

@@ -12,8 +12,7 @@ from flashsim.studies.designs.results import DesignResult
 from flashsim.studies.designs.session import DesignRuns
 from flashsim.studies.formulas.extension import predicted
 from flashsim.studies.presentation.plots import LINES, MARKED, STROKES, WIDTH, legend, panels, stroke
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table, difference, percent, same
 
 EXPLAINED = (

@@ -18,16 +18,17 @@ from flashsim.studies.presentation.steps import MOST_STEPS, Frame, Shape, Steps,
 #: Kinds of rectangles of flash pages by state, and of operations.
 _PAGES = ("free", "valid", "invalid", "coming", "torn")
 _WORK = {"read": "read", "program": "program", "move": "move", "erase": "erase"}
-_COLUMN, _PAGE, _LEFT = 24, 11, 70
+_COLUMN, _PAGE, _LEFT, _WIDTH = 24, 11, 70, 760
 
 
 @dataclass
 class Hold:
-    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does."""
+    """The time for which one operation, or the bytes of one, holds a part of a drive; `end` is -1 while it does.
 
-    #: The part, as `flashsim.core.spans.server_names` numbers them.
+    `server` is the part, as `flashsim.core.spans.server_names` numbers them, and `kind` the rectangle's that shows it.
+    """
+
     server: int
-    #: The kind of rectangle that shows it.
     kind: str
     text: str
     begin: int
@@ -44,7 +45,6 @@ class _Watch:
         self._current: dict[tuple[int, Any], Hold] = {}
 
     def note(self) -> None:
-        """Begin and end holds as the model has it now."""
         now, users = int(self.model.now), self._users()
         for each in [each for each in self._current if each not in users]:
             self._current.pop(each).end = now
@@ -96,17 +96,8 @@ def _begin(state: DriveState, writes: Iterable[int]) -> SteppedDrive:
 def blocks_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
     """Every flash page by its state, and what is at work and waits at each die, after each event of some writes.
 
-    Parameters
-    ----------
-    state
-        The drive before them, which is left as it is.
-    writes
-        Logical pages, which are written at the same time, as many at once as the drive's queue is deep.
-
-    Raises
-    ------
-    InvalidParameterError
-        A page that the drive does not have, too large a drive, or too many events.
+    `state` is the drive before them, which is left as it is; the logical pages of `writes` are written at the same time, as many at once as
+    the drive's queue is deep.  Pages that there are not, too large a drive and too many events are an InvalidParameterError.
     """
     drive = _begin(state, writes)
     frames = [Frame(_caption("before", drive), _blocks(drive))]
@@ -188,12 +179,13 @@ def timeline_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
         events.append((line, int(drive.model.now)))
         _check_number(events)
     critical, end = critical_holds(watch.holds), max(1, events[-1][1])
-    frames = [Frame(_on_path(line, now, critical, watch.names), _bars(watch, critical, now, end)) for line, now in events]
+    frames = []
+    for line, now in events:
+        current = next((hold for hold in critical if hold.begin <= now < hold.end), None)
+        caption = line if current is None else f"{line}. Critical: {watch.names[current.server]}, {current.text}"
+        frames.append(Frame(caption, _bars(watch, critical, now, end)))
     title = f"The work of {len(watch.names)} parts of a drive in {format_duration(end)}"
     return Steps(title, (_WIDTH + 100, 66 + 24 * len(watch.names)), frames)
-
-
-_WIDTH = 760
 
 
 def critical_holds(holds: Sequence[Hold]) -> list[Hold]:
@@ -208,11 +200,6 @@ def critical_holds(holds: Sequence[Hold]) -> list[Hold]:
         before = [hold for hold in holds if hold.end == last.begin and hold.begin < hold.end]
         last = max(before, key=lambda hold: (hold.server == path[-1].server, hold.end - hold.begin), default=None)
     return path[::-1]
-
-
-def _on_path(line: str, now: int, critical: Sequence[Hold], names: Sequence[str]) -> str:
-    current = next((hold for hold in critical if hold.begin <= now < hold.end), None)
-    return line if current is None else f"{line}. Critical: {names[current.server]}, {current.text}"
 
 
 def _bars(watch: _Watch, critical: Sequence[Hold], now: int, end: int) -> list[Shape]:

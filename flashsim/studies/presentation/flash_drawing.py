@@ -1,6 +1,6 @@
 """Drawings of a drive small enough to see every page, and of the operations of its parts over time."""
 
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,21 +22,15 @@ PAGE_COLOURS = ("#ffffff", "#5b8fc7", "#bfbfbf", "#c6dcf2", "#c00000")
 MOST_NUMBERED, MOST_DRAWN = 1024, 1 << 16
 
 
-class DriveWithState(Protocol):
-    """A drive whose state can be drawn: the lab's drives, the engine and the specification."""
+def draw_pages(drive: Any, title: str = "") -> Figure:
+    """Every flash page by the `state` of a drive (the lab's, the engine or the specification): a panel a plane, a column a block.
 
-    @property
-    def state(self) -> DriveState:
-        """The flash array and what manages it."""
-
-
-def draw_pages(drive: DriveWithState, title: str = "") -> Figure:
-    """Every flash page by its state: a panel a plane, a column a block, page 0 at the bottom.
+    Page 0 is at the bottom.
 
     On small drives a mapped page shows the logical page that it holds, and others the mark of their state; below a block stand its number
     and the letter of its state, as in `flashsim.ssd.lab.drive`, and above it its erases.
     """
-    state = drive.state
+    state: DriveState = drive.state
     parameters = state.parameters
     if len(state.spare) > MOST_DRAWN:
         raise InvalidParameterError("flash pages", len(state.spare), f"at most {MOST_DRAWN} can be drawn")
@@ -76,12 +70,8 @@ def _plane(axes: Axes, state: DriveState, own: slice) -> None:
 def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int | None = None) -> Figure:
     """Operations of each part of a drive over time, a row a part, coloured by cause; long bars name the operation.
 
-    Parameters
-    ----------
-    spans
-        dtype `flashsim.core.spans.SPAN`, as a device gives them after ``record_spans``.
-    begin, end
-        The time that is drawn, ns; up to the last span if there is no end.
+    Spans are of dtype `flashsim.core.spans.SPAN`, as a device gives them after ``record_spans``.  The time from `begin` to `end`, ns, is
+    drawn, up to the last span if there is no end.
     """
     end = int(spans["end"].max(initial=begin + 1)) if end is None else end
     visible = spans[(spans["end"] > begin) & (spans["begin"] < end)]

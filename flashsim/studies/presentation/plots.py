@@ -25,10 +25,8 @@ FORMATS = (".svg", ".png", ".pdf")
 #: Inches across a picture of a report: narrow, so that its words can be read on a phone, where it shrinks to the width of the screen.
 WIDTH = 5.4
 
-#: Line and marker of one series after another, distinct without colour too.
+#: Line and marker of one series after another, distinct without colour too; once all are taken, the next series have the next stroke.
 LINES = (("#1f4e79", "o"), ("#c55a11", "s"), ("#385723", "^"), ("#7030a0", "v"), ("#7f7f7f", "D"), ("#bf9000", "x"))
-
-#: Once all of `LINES` are taken, the next series have the next stroke.
 STROKES = ("-", "--", ":", "-.")
 #: Looks of lines: with marks at their points, or as steps, which distributions are.
 MARKED: dict[str, Any] = {"markersize": 4}
@@ -95,7 +93,6 @@ def panels(height: float, rows: int = 1, columns: int = 1, width: float = WIDTH,
 
 
 def stroke(number: int) -> dict[str, Any]:
-    """Colour, marker and stroke of a series by its number."""
     colour, marker = LINES[number % len(LINES)]
     return {"color": colour, "marker": marker, "linestyle": STROKES[number // len(LINES) % len(STROKES)]}
 
@@ -105,14 +102,8 @@ def lines(
 ) -> Figure:
     """A figure of lines, distinct by colour, marker and stroke, with their names above it, `names` beside each other.
 
-    Parameters
-    ----------
-    series
-        Places along both axes, by name; a single line needs none.
-    line
-        Arguments of `matplotlib.axes.Axes.plot` for each line, such as `STEPS`.
-    axis
-        Arguments of `matplotlib.axes.Axes.set`: labels, scales and limits.
+    `series` are places along both axes by name; a single line needs none.  `line` are arguments of `matplotlib.axes.Axes.plot` for each
+    line, such as `STEPS`, and others those of `matplotlib.axes.Axes.set`: labels, scales and limits.
     """
     with panels(height) as (figure, axes):
         for number, (name, (x, y)) in enumerate(series.items()):
@@ -164,13 +155,11 @@ def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, col
             _compare(axes, panel)
             axes.set_title(title, fontsize=9)
             axes.margins(y=0.12)
-        for axes in every[: len(by_title)]:  # once all are drawn: the scale may be one for all
-            axes.set_ylim(bottom=0)
-        for axes in every[len(by_title) :]:
-            axes.remove()
+        for number, axes in enumerate(every):  # once all are drawn: the scale may be one for all
+            axes.set_ylim(bottom=0) if number < len(by_title) else axes.remove()
         figure.supxlabel(x, fontsize=9)
         figure.supylabel(y, fontsize=9)
-        handles = _handles(list(by_title.values()))
+        handles = _handles([*by_title.values()])
         figure.legend(handles=handles, frameon=False, ncols=4, loc="outside upper center", fontsize=8, columnspacing=1.2)
     return figure
 
@@ -248,8 +237,7 @@ def svg(figure: Figure) -> str:
     with style():
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": "flashsim"})
-    text = stream.getvalue()
-    return text[text.index("<svg") :]
+    return "<svg" + stream.getvalue().partition("<svg")[2]
 
 
 def save(figure: Figure, path: Path, suffix: str) -> None:

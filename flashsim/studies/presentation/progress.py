@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.activity import show_by
@@ -27,8 +28,6 @@ _NOTED_AFTER, _NOTED_AGAIN = 5.0, 30.0
 
 @dataclass
 class _Activity:
-    """An activity that takes a while, and its progress."""
-
     what: str
     began: float
     count: float = 0.0
@@ -36,7 +35,6 @@ class _Activity:
     message: str = ""
 
     def tell(self, done: float, total: float, message: str = "") -> None:
-        """See `flashsim.core.protocols.Progress`."""
         self.count, self.total, self.message = done, total, printable(message)
 
     @property
@@ -91,7 +89,7 @@ class Screen:
             yield
             return
         for stream, write in streams:
-            stream.write = self._clearing(write)  # type: ignore[method-assign]
+            stream.write = partial(self._write_below, write)  # type: ignore[method-assign]
         try:
             with self.show(what):
                 yield
@@ -99,14 +97,11 @@ class Screen:
             for stream, _ in streams:
                 del stream.write
 
-    def _clearing(self, write: Any) -> Any:
-        def write_below(text: str) -> Any:
-            with self._lock:
-                self.clear()
-                self._quiet_since = time.monotonic()
-                return write(text)
-
-        return write_below
+    def _write_below(self, write: Any, text: str) -> Any:
+        with self._lock:
+            self.clear()
+            self._quiet_since = time.monotonic()
+            return write(text)
 
     def clear(self) -> None:
         """Take the line away, until something has lasted a while again."""
@@ -116,7 +111,6 @@ class Screen:
                 self._bars = self._drawn = None
 
     def _watch(self) -> None:
-        """Draw from time to time, until nothing is under way."""
         thread = threading.current_thread()
         while not self._changed.wait(_REDRAWN):
             with self._lock:
@@ -151,7 +145,6 @@ class Screen:
 
 
 def _bars() -> Any:
-    """A line on the terminal, by a stream of its own."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

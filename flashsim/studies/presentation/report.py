@@ -1,17 +1,61 @@
 """A report: one HTML page that needs nothing else, and every table as CSV and picture as SVG beside it."""
 
+from __future__ import annotations
+
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
 
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.presentation.tables import filled, numeric, texts
+from flashsim.studies.presentation.tables import filled, numeric, texts, write_csv
+
+
+@dataclass(frozen=True)
+class Section:
+    """Words, tables and pictures under one title; figures become SVG.
+
+    `on_terminal` tables are printed by the command as well; `terms` are words with their meaning.
+    """
+
+    title: str
+    text: str = ""
+    tables: Sequence[pd.DataFrame] = ()
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+    on_terminal: bool = False
+    terms: Sequence[tuple[str, str]] = ()
+
+    def __post_init__(self) -> None:
+        if any(not isinstance(picture, str) for picture in self.pictures.values()):
+            from flashsim.studies.presentation.plots import svg  # its libraries take a while to load
+
+            pictures = {name: picture if isinstance(picture, str) else svg(picture) for name, picture in self.pictures.items()}
+            object.__setattr__(self, "pictures", pictures)
+
+    @property
+    def id(self) -> str:
+        return _plain(self.title.lower())
+
+    def scoped(self, prefix: str) -> Section:
+        """The section with pictures whose ids are their own: several stand in one page."""
+        references = re.compile(r'\bid="|href="#|url\(#')
+        pictures = {name: references.sub(rf"\g<0>{prefix}{_plain(name)}-", picture) for name, picture in self.pictures.items()}
+        return replace(self, pictures=pictures)
+
+    def write_files(self, folder: Path, prefix: str = "") -> None:
+        for table in self.tables:
+            if table.attrs.get("title"):
+                write_csv(table, folder / f"{prefix}{table.attrs['title']}.csv")
+        for name, picture in self.pictures.items():
+            (folder / f"{prefix}{name}.svg").write_text(picture, encoding="utf-8")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "-", name).strip("-")
+
 
 #: Tables that need more pixels than the first have a class, after the next limit: where the page is no wider, rows become cards.
 _LIMITS = (360, 600, 750, 900, 1050, 1200, 9999)
@@ -21,16 +65,15 @@ _CHARACTER, _MARGINS, _WRAPPED = 7.5, 21, 22
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a command."""
+    """The report of a command: work, device and result in a sentence; the numbers that a reader looks for first, by name; provenance.
+
+    Sections without a text, a table or a picture are left out.
+    """
 
     title: str
-    #: Work, device and result, in a sentence.
     lead: str
-    #: The numbers that a reader looks for first, each with its name.
     figures: Sequence[tuple[str, str]]
-    #: Sections; those without a text, a table or a picture are left out.
     sections: Sequence[Section]
-    #: The provenance.
     origin: Mapping[str, Any]
 
     def html(self) -> str:
@@ -50,6 +93,9 @@ def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin:
 
     `contents` are ids of the parts that the navigation leads to, and their titles.
     """
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # which takes a while to load
+    from markupsafe import Markup
+
     environment = Environment(
         loader=PackageLoader("flashsim.studies.presentation"),
         autoescape=select_autoescape(["html", "j2"]),

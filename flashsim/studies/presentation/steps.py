@@ -59,21 +59,8 @@ class Frame:
 class Steps:
     """A picture in steps.  Jupyter shows it with a slider if anywidget is installed, and otherwise one of its frames.
 
-    Parameters
-    ----------
-    title
-        What is seen, in a line.
-    size
-        Width and height of every frame, in units of its shapes.
-    frames
-        A frame a step, at least one.
-    still
-        The number of the frame that stands for all where nothing moves; the last by default.
-
-    Raises
-    ------
-    InvalidParameterError
-        No frame, or more than `MOST_STEPS`.
+    `title` says in a line what is seen, `size` are width and height of every frame, in units of its shapes.  There are 1 to `MOST_STEPS`
+    frames, others are an InvalidParameterError; number `still` stands for all where nothing moves, the last by default.
     """
 
     def __init__(self, title: str, size: tuple[float, float], frames: Sequence[Frame], still: int = -1) -> None:
@@ -89,13 +76,11 @@ class Steps:
 
     def picture(self) -> dict[str, Any]:
         """All frames JSON-ready: of each its caption, how many shapes it has, and those that differ from the frame before, by place."""
-        frames: list[dict[str, Any]] = []
-        before: list[Shape] = []
+        frames, before = list[dict[str, Any]](), tuple[Shape, ...]()
         for frame in self.frames:
-            pairs = enumerate(frame.shapes)
-            changes = [(place, shape) for place, shape in pairs if place >= len(before) or shape != before[place]]
+            changes = [(place, shape) for place, shape in enumerate(frame.shapes) if shape not in before[place : place + 1]]
             frames.append({"caption": frame.caption, "length": len(frame.shapes), "changes": changes})
-            before = list(frame.shapes)
+            before = tuple(frame.shapes)
         return {"title": self.title, "width": self.size[0], "height": self.size[1], "frames": frames}
 
     def svg(self, step: int | None = None) -> str:
@@ -114,10 +99,7 @@ class Steps:
     def save(self, path: str | PathLike[str], *, step: int | None = None, force: bool = False) -> Path:
         """Write a page with the slider (.html), which needs no network; or one step (.svg), the one of `step` if it is given.
 
-        Raises
-        ------
-        InvalidParameterError, FlashsimError
-            Another suffix, a step that there is none of, a file that exists (without `force`), or no place to write to.
+        Refused are another suffix, a step that there is none of, and a file that exists (without `force`).
         """
         target = Path(path)
         if target.suffix not in (".html", ".svg"):

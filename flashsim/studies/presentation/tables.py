@@ -38,27 +38,14 @@ _READABLE = 24
 class Table(pd.DataFrame):
     """A frame with a caption; its `attrs` say how it is shown, and any frame that has them, or none, is shown alike.
 
-    Parameters
-    ----------
-    header
-        Column names.
-    rows
-        Rows with an entry a column; None where there is nothing to say.
-    digits
-        Decimals that numbers which are not whole are shown with.
-    runs
-        The id of the run that each row comes from, for CSV and HTML; empty if rows have none.
+    Rows have an entry a column, None where there is nothing to say; numbers that are not whole are shown with `digits` decimals; `runs`
+    are the ids of the runs that rows come from, for CSV and HTML, if they come from runs.
     """
 
     def __init__(
-        self,
-        header: Sequence[str],
-        rows: Iterable[Sequence[Any]],
-        title: str = "",
-        digits: int = 2,
-        note: str = "",
+        self, header: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "", digits: int = 2, note: str = "",
         runs: Sequence[str] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__([list(row) for row in rows], columns=list(header), dtype=object)  # type: ignore[call-arg]
         self.attrs = {"title": title, "digits": digits, "note": note, "runs": runs}
 
@@ -142,7 +129,6 @@ def captioned(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
 
 
 def texts(frame: pd.DataFrame) -> list[list[str]]:
-    """The rows as text."""
     return [[show(entry, frame.attrs.get("digits", 2)) for entry in row] for row in frame.itertuples(index=False, name=None)]
 
 
@@ -150,8 +136,8 @@ def numeric(frame: pd.DataFrame) -> list[bool]:
     """The columns of numbers or quantities, such as ``75 us``, which are set flush right."""
     columns = (list(filter(_says, frame.iloc[:, index])) for index in range(frame.shape[1]))
     return [
-        any(isinstance(entry, int | float) for entry in entries) or all(_QUANTITY.fullmatch(str(entry)) for entry in entries)
-        for entries in columns
+        any(isinstance(each, int | float) for each in column) or all(_QUANTITY.fullmatch(str(each)) for each in column)
+        for column in columns
     ]
 
 
@@ -202,7 +188,6 @@ class _Column:
 
     @property
     def natural(self) -> int:
-        """The width that it takes if nothing is wrapped."""
         return max(map(len, (self.head, *self.entries)))
 
     @property

@@ -1,14 +1,39 @@
 """The output of commands: lines, tables and explanations, fitted to the width of the terminal."""
 
 import os
+import re
 import sys
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from flashsim.core.errors import printable
-from flashsim.studies.presentation.singular import singular
 from flashsim.studies.presentation.tables import as_text, wrapped
+
+#: One thing where a sentence has the plural, with the verb behind it; nothing in the name of a file.
+_ONE = re.compile(
+    r"(?<![\w.,/-])1 (?:(call|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|line|"
+    r"outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
+    r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do)\b)?"
+)
+_VERBS = {" are": " is", " were": " was", " have": " has", " do": " does"}
+
+
+def singular(text: str) -> str:
+    """A text in which one of something is no plural.
+
+    Examples
+    --------
+    >>> singular("1 requests were late, 21 requests in 1.1 pages")
+    '1 request was late, 21 requests in 1.1 pages'
+    """
+
+    def one(match: re.Match[str]) -> str:
+        verb = match[3] or ""
+        return f"1 {match[1] or f'{match[2]}y'}{_VERBS.get(verb, f'{verb}s' if verb else '')}"
+
+    return _ONE.sub(one, text)
+
 
 #: Explanations are no wider, and tables no wider than the second: a longer line is hard to follow.
 _READABLE, _MOST = 110, 200

@@ -32,44 +32,21 @@ _NAMES = [[kind if cause == HOST else f"{why} {kind}" for kind in KINDS] for cau
 class Timeline:
     """Writes a timeline while a run goes on; memory holds only what belongs to requests that have not completed.
 
-    Spans are handed in first, then the requests that they served.
-
-    Parameters
-    ----------
-    file
-        An open file; `write_timeline` opens one.
-    title
-        Name of the drive.
-    dies, channels
-        Dies and channels of the drive; 0 of a disk, of which only requests are shown.
-    cores
-        Cores of a drive whose memory has a bus, both of which are shown.
-    begin, end
-        Spans and requests between these times (ns) are shown, each whole.
-    about
-        Metadata of the trace (JSON-ready).
+    Spans are handed in first, then the requests that they served; those between the times `begin` and `end` (ns) are shown, each whole.
+    `title` is the name of the drive, `about` metadata (JSON-ready).  A disk has no dies and channels, and only requests are shown of it;
+    `cores` are those of a drive whose memory has a bus, both of which are shown.
     """
 
     def __init__(
-        self,
-        file: IO[str],
-        title: str,
-        dies: int = 0,
-        channels: int = 0,
-        begin: int = 0,
-        end: int = NEVER,
-        about: dict[str, Any] | None = None,
-        cores: int | None = None,
-    ) -> None:
+        self, file: IO[str], title: str, dies: int = 0, channels: int = 0, begin: int = 0, end: int = NEVER,
+        about: dict[str, Any] | None = None, cores: int | None = None,
+    ) -> None:  # fmt: skip
         if not 0 <= begin < end:
-            raise InvalidParameterError(
-                "timeline", f"from {format_duration(begin)} to {format_duration(end)}", "it must end after it begins"
-            )
+            times = f"from {format_duration(begin)} to {format_duration(end)}"
+            raise InvalidParameterError("timeline", times, "it must end after it begins")
         self._begin, self._end = begin, end
         self._thread = _threads(dies, channels, cores)
-        self._lanes = _Lanes()
-        self._spans = np.zeros(0, SPAN)
-        self._file = file
+        self._lanes, self._spans, self._file = _Lanes(), np.zeros(0, SPAN), file
         self._file.write('{"displayTimeUnit":"ns","otherData":' + json.dumps(about or {}) + ',"traceEvents":[\n')
         processes = [("host", HOST_PROCESS), (title, DRIVE_PROCESS)] if dies else [(title, HOST_PROCESS)]
         metadata = [event for name, process in processes for event in _name_events("process", name, process)]
@@ -158,7 +135,6 @@ class _Lanes:
         self._idle: list[int] = []
 
     def take(self, begin: int, end: int) -> tuple[int, bool]:
-        """The first lane that is free from `begin` on, and whether it is a new one."""
         while self._busy and self._busy[0][0] <= begin:
             heapq.heappush(self._idle, heapq.heappop(self._busy)[1])
         lane = self._idle[0] if self._idle else -1
@@ -174,7 +150,6 @@ class _Lanes:
 
 
 def _by_request(spans: Spans) -> dict[int, list[tuple[int, ...]]]:
-    """Spans, by the request that they served (-1: none), in order of their begin."""
     in_order = spans[np.lexsort((spans["end"], spans["begin"], spans["request"]))]
     numbers, starts = np.unique(in_order["request"], return_index=True)
     bounds = [*starts.tolist(), len(in_order)]
@@ -192,7 +167,6 @@ def _threads(dies: int, channels: int, cores: int | None) -> list[int]:
 
 
 def _name_events(what: str, name: str, process: int, thread: int = 0) -> list[str]:
-    """The events that name a process or a thread, and sort it by its number."""
     place = f'"ph":"M","pid":{process},"tid":{thread}'
     return [
         f'{{"name":"{what}_name",{place},"args":{{"name":{json.dumps(name)}}}}}',
@@ -201,5 +175,4 @@ def _name_events(what: str, name: str, process: int, thread: int = 0) -> list[st
 
 
 def _us(time: int) -> str:
-    """Nanoseconds as microseconds."""
     return f"{time // MICROSECONDS}.{time % MICROSECONDS:03d}"

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.studies.presentation.plots import BINARY, LINES, STEPS, legend, lines, panels
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table, outstanding
 
 _SHARES = {"p50": "median", "p90": "90 %", "p99": "99 %", "p99.9": "99.9 %"}
@@ -27,10 +26,11 @@ def tables(summary: dict[str, Any]) -> list[Table]:
 
 
 def _operations(summary: dict[str, Any]) -> Table:
-    rows: list[list[Entry]] = []
-    for name, operation in _by_operation(summary).items():
-        sizes = [format_size(round(operation["size"][key])) for key in ("mean", *_SHARES)]
-        rows.append([name, operation["requests"], format_size(operation["bytes"]), *sizes])
+    sizes = ("mean", *_SHARES)
+    rows = [
+        [name, each["requests"], format_size(each["bytes"]), *(format_size(round(each["size"][key])) for key in sizes)]
+        for name, each in _by_operation(summary).items()
+    ]
     return Table(["operation", "requests", "bytes", "mean size", *_SHARES.values()], rows)
 
 
@@ -73,14 +73,12 @@ def _facts(summary: dict[str, Any]) -> Table:
 
 
 def _windows(summary: dict[str, Any]) -> Table:
-    windows = summary["over_time"]
-    if not windows:
+    if not (windows := summary["over_time"]):
         return Table([], [])
     frame = windows_frame(windows)
-    step = -(-len(frame) // _MOST_ROWS)
-    rows: list[list[Entry]] = []
-    for begin, requests, *sizes in frame[::step].itertuples(index=False, name=None):
-        rows.append([format_duration(begin) if windows["unit"] == "ns" else f"{begin:,}", requests, *map(format_size, sizes)])
+    step, show = -(-len(frame) // _MOST_ROWS), format_duration if windows["unit"] == "ns" else "{:,}".format
+    every = frame[::step].itertuples(index=False, name=None)
+    rows = [[show(begin), requests, *map(format_size, sizes)] for begin, requests, *sizes in every]
     length = format_duration(windows["length"]) if windows["unit"] == "ns" else f"{windows['length']:,} requests"
     error = f"distinct bytes are estimates, ± {100 * windows['standard_error']:.1f} %"
     some = "" if step == 1 else f"; shown is one window of {step}"
@@ -89,7 +87,6 @@ def _windows(summary: dict[str, Any]) -> Table:
 
 
 def _reuse(summary: dict[str, Any]) -> Table:
-    """The shares that caches of several sizes would serve, up to the first that serves all that can be."""
     reuse = summary["reuse"]
     if not reuse or not reuse["distance"]:
         return Table([], [])
@@ -120,7 +117,10 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         pictures["sizes"] = share_by_size(frames["sizes"])
     if summary["between"]:
         frames["between"] = pd.DataFrame({"nanoseconds": summary["between"]["values"], "share": summary["between"]["shares"]})
-        pictures |= {"between": times_between(frames["between"])} if len(frames["between"]) > 1 else {}
+        if len(frames["between"]) > 1:
+            step = np.maximum(frames["between"]["nanoseconds"], 1) / MICROSECONDS, 100 * frames["between"]["share"]
+            axis: dict[str, Any] = {"xlabel": "time from one arrival to the next, µs", "ylabel": "share of requests, %"}
+            pictures["between"] = lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), **axis)
     if reuse:
         frames["reuse"] = pd.DataFrame({"cache": reuse["cache"], "served": reuse["served"]})
         pictures |= {"reuse": served_share(frames["reuse"])} if len(frames["reuse"]) > 1 else {}
@@ -132,15 +132,15 @@ def write_report(folder: Path, title: str, summary: dict[str, Any], origin: dict
         frame.to_csv(folder / f"{name}.csv", index=False)
     every = tables(summary)
     (facts,) = (table for table in every if table.columns[0] == "fact")
-    others = [table for table in every if table is not facts]
     figures = [(str(name), str(value)) for name, value in facts.itertuples(index=False) if value is not None]
+    others = [table for table in every if table is not facts]
     sections = [Section("Pictures", pictures=pictures), Section("Operations, times and files", tables=others)]
     Report(title, f"Format: {summary['format']}.", figures, sections, origin).write(folder)
 
 
 def sizes_frame(summary: dict[str, Any]) -> pd.DataFrame:
     """A row an operation and size: bytes, and how many requests."""
-    sizes = [(name, size, count) for name, operation in summary["operations"].items() for size, count in operation["sizes"].items()]
+    sizes = ((name, size, count) for name, operation in summary["operations"].items() for size, count in operation["sizes"].items())
     rows = [(name, int(size), count) for name, size, count in sizes if size.isdigit()]
     return pd.DataFrame(rows, columns=["operation", "bytes", "requests"])
 
@@ -163,13 +163,6 @@ def share_by_size(sizes: pd.DataFrame) -> Figure:
     return lines(in_order, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size, KiB", ylabel="share of requests, %")
 
 
-def times_between(between: pd.DataFrame) -> Figure:
-    """The share of arrivals that come at most so long after the one before (columns `nanoseconds`, `share`)."""
-    step = np.maximum(between["nanoseconds"], 1) / MICROSECONDS, 100 * between["share"]
-    label = "time from one arrival to the next, µs"
-    return lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), xlabel=label, ylabel="share of requests, %")
-
-
 def served_share(caches: pd.DataFrame) -> Figure:
     """The share of references that a cache serves which replaces the least recently used page (columns of bytes, and `served`)."""
     line = caches.iloc[:, 0] / MIB, 100 * caches["served"]
@@ -178,41 +171,32 @@ def served_share(caches: pd.DataFrame) -> Figure:
 
 def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
     """Distinct bytes since the begin (column `footprint`); distinct bytes of each window and what it moved (`working_set`, `bytes`)."""
-    edges = np.arange(len(windows) + 1) * over_time["length"] / _unit(over_time)
+    second, axis = _axis(over_time)
+    edges = np.arange(len(windows) + 1) * over_time["length"] / second
     largest = max(1, int(windows[["working_set", "footprint"]].to_numpy().max()))
     unit, name = next((unit, name) for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if largest >= unit)
     with panels(4.4, 2, sharex=True) as (figure, (above, below)):
         above.stairs(windows["footprint"] / unit, edges, color=LINES[1][0], baseline=None)
-        above.set_ylabel(f"distinct since the begin, {name}")
         below.stairs(windows["working_set"] / unit, edges, color=LINES[0][0], fill=True, label="distinct")
         below.stairs(windows["bytes"] / unit, edges, color=LINES[2][0], label="moved", baseline=None)
-        below.set_ylabel(f"in the window, {name}")
-        below.set_xlabel(_axis(over_time))
+        above.set(ylabel=f"distinct since the begin, {name}", ylim=(0, None))
+        below.set(ylabel=f"in the window, {name}", xlabel=axis, ylim=(0, None))
         legend(figure, below)
-        for axes in (above, below):
-            axes.set_ylim(0, None)
     return figure
 
 
 def offsets(over_time: dict[str, Any]) -> Figure:
     """Requests by their place on the device, over time; devices of one trace lie on one another."""
     counts = np.array(over_time["places"]).T
-    extent = (0.0, counts.shape[1] * over_time["length"] / _unit(over_time), 0.0, counts.shape[0] * over_time["place"] / GIB)
+    second, axis = _axis(over_time)
+    extent = (0.0, counts.shape[1] * over_time["length"] / second, 0.0, counts.shape[0] * over_time["place"] / GIB)
+    looks: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "nearest", "cmap": "viridis", "rasterized": True}
     with panels(3.6) as (figure, axes):
-        nonzero = np.ma.masked_equal(counts, 0)
-        scale = LogNorm(1, max(2, counts.max()))
-        picture = axes.imshow(
-            nonzero, aspect="auto", origin="lower", interpolation="nearest", cmap="viridis", norm=scale, extent=extent, rasterized=True
-        )
-        axes.set_xlabel(_axis(over_time))
-        axes.set_ylabel("offset, GiB")
+        picture = axes.imshow(np.ma.masked_equal(counts, 0), norm=LogNorm(1, max(2, counts.max())), extent=extent, **looks)
+        axes.set(xlabel=axis, ylabel="offset, GiB")
         figure.colorbar(picture, ax=axes, label="requests")
     return figure
 
 
-def _unit(over_time: dict[str, Any]) -> int:
-    return SECONDS if over_time["unit"] == "ns" else 1
-
-
-def _axis(over_time: dict[str, Any]) -> str:
-    return "time, s" if over_time["unit"] == "ns" else "requests"
+def _axis(over_time: dict[str, Any]) -> tuple[int, str]:
+    return (SECONDS, "time, s") if over_time["unit"] == "ns" else (1, "requests")

@@ -72,13 +72,11 @@ class History:
     """
 
     def __init__(self, page_size: int) -> None:
-        self.page_size = page_size
-        self._interval = MILLISECONDS
+        self.page_size, self._interval = page_size, MILLISECONDS
         self._samples: list[dict[str, int]] = []
 
     @property
     def next(self) -> int:
-        """Time of the next sample, ns."""
         return self._samples[-1]["time"] + self._interval if self._samples else 0
 
     def take(self, now: int, statistics: Mapping[str, Any]) -> None:
@@ -138,48 +136,33 @@ class GcPauses:
         spans = spans[np.lexsort((spans["begin"], spans["server"]))]
         if not len(spans):
             return np.zeros(0, np.int64)
-        server: Integers = spans["server"]
-        begin: Integers = spans["begin"]
-        end: Integers = spans["end"]
+        server, begin, end = (spans[name] for name in ("server", "begin", "end"))
         is_pause = np.isin(spans["cause"], (FOLD, GC, MERGE, WEAR))
         starts = np.ones(len(spans), bool)
         starts[1:] = (server[1:] != server[:-1]) | (is_pause[1:] != is_pause[:-1]) | (begin[1:] > end[:-1])
         first = np.flatnonzero(starts)
-        stretches = spans[first]
-        last = stretches["end"] = np.maximum.reduceat(end, first)
-        over = is_pause[first]
+        stretches, over = spans[first], is_pause[first]
+        stretches["end"] = np.maximum.reduceat(end, first)
         if keep:
             newest = np.append(np.diff(server[first]) != 0, True)
-            self._last = stretches[newest]
-            over = over & ~newest
-        return (last - begin[first])[over]
+            self._last, over = stretches[newest], over & ~newest
+        lengths: Integers = stretches["end"] - stretches["begin"]
+        return lengths[over]
 
 
 class Observation:
-    """Samples a drive whenever its clock has moved, before completions are handed out.
+    """Samples a drive, fresh apart from loaded data, whenever its clock has moved, before completions are handed out.
 
-    `history` and `pauses` are None of a disk, `pauses` also of a drive that records no spans.
-
-    Parameters
-    ----------
-    device
-        The drive, fresh apart from loaded data.
-    timeline
-        Timeline of the run.
-    record
-        Record spans even without a timeline, for `pauses`.
+    `history` and `pauses` are None of a disk, `pauses` also of a drive that records no spans: `record` them even without a timeline.
     """
 
     def __init__(self, device: Device, timeline: Timeline | None = None, record: bool = False) -> None:
-        self._device, self._timeline = device, timeline
-        self.history: History | None = None
-        self.pauses: GcPauses | None = None
-        parameters = device.preset.flash
-        if parameters:
-            self.history = History(parameters.unit_size)
+        self._device, self._timeline, parameters = device, timeline, device.preset.flash
+        self.history = History(parameters.unit_size) if parameters else None
+        if self.history:
             self.history.take(device.now, device.statistics())
-            if (timeline or record) and device.record_spans():
-                self.pauses = GcPauses(parameters.dies)
+        has_spans = parameters is not None and (timeline or record) and device.record_spans()
+        self.pauses = GcPauses(parameters.dies) if parameters and has_spans else None
 
     def __getstate__(self) -> dict[str, Any]:
         """The observation without the live drive, which cannot be pickled."""

@@ -8,7 +8,7 @@ from flashsim.core.protocols import Progress
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.ftl import base as ftl_family
-from flashsim.ssd.precondition import FILLS, Precondition, Preconditioned
+from flashsim.ssd.precondition import FILLS, Precondition
 from models.occupancy import occupancy
 
 _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,]+)(:(?P<spread>[^:,]+))?)?")
@@ -21,13 +21,11 @@ def parse_state(text: str, preset: Preset, seed: int = 0) -> Precondition:
     if parameters is None:
         raise RefusedError(f"--precondition: {preset.name} is a disk, whose times do not depend on what was written before")
     share, mean, spread = (_number(form[name]) for name in ("share", "mean", "spread"))
-    how = Precondition("empty", 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
-    if fill != "steady":
-        return replace(how, fill=fill)
-    if not ftl_family.checked(parameters).PLACES_FREELY:
-        return replace(how, fill=fill)
+    how = Precondition(fill, 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
+    if fill != "steady" or not ftl_family.checked(parameters).PLACES_FREELY:
+        return how
     alpha = 1 + parameters.effective_overprovisioning
-    return replace(how, fill=fill, occupancy=occupancy(parameters.gc, alpha, parameters.slots_per_block, parameters.gc_choices))
+    return replace(how, occupancy=occupancy(parameters.gc, alpha, parameters.slots_per_block, parameters.gc_choices))
 
 
 def state(text: str, parameter: str) -> str:
@@ -51,19 +49,15 @@ def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | No
     how = parse_state(text, device.preset, seed)
     result = device.precondition(how, progress)
     worn = "" if how.erases is None else f"; blocks erased {how.erases:g} times on average, standard deviation {how.erases_spread:g}"
-    return _description(result, how) + worn
-
-
-def _description(result: Preconditioned, how: Precondition) -> str:
     if result.fill == "empty":
-        return "empty"
+        return f"empty{worn}"
     if result.halves is None:
         order = "in order" if result.fill == "sequential" else "at random, each page once"
-        return f"{how.share:.0%} written {order}, in no time"
+        return f"{how.share:.0%} written {order}, in no time{worn}"
     steady = "steady" if result.steady else "not yet steady"
     return (
         f"as long random writes leave it, {steady}: write amplification {result.write_amplification:.3f} over {result.writes:,} writes "
-        f"of a page in no time ({result.halves[0]:.3f}, then {result.halves[1]:.3f})"
+        f"of a page in no time ({result.halves[0]:.3f}, then {result.halves[1]:.3f}){worn}"
     )
 
 

@@ -20,9 +20,9 @@ from flashsim.device.access import check_readable, check_typed
 from flashsim.device.aio import check_outstanding
 from flashsim.device.batch import aligned_buffer
 from flashsim.device.file import NoDirectIOError, RealDevice
-from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, warn_of
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, fit, warn_of, whole_blocks
 from traces.file.excerpt import Source, requests_of
-from traces.file.schema import make_batch
+from traces.file.schema import Batches, make_batch
 from traces.replay.base import BACK, Observer, load_engine
 from traces.replay.builtin import fill
 
@@ -41,16 +41,13 @@ class RealSettings:
     depth: int = 1
     #: A member of `traces.replay`.
     engine: str = "builtin"
-    #: Wrap requests beyond the device's end around to its begin.
+    #: Wrap requests beyond the device's end around to its begin, widen them to its whole blocks, read there what the trace writes.
     scale_offsets: bool = False
-    #: Widen requests to whole blocks of the device.
     widen: bool = False
-    #: Read on the device what the trace writes.
     writes_as_reads: bool = False
-    #: Permission to write, and to overwrite a file that exists.
+    #: Permission to write, to overwrite a file that exists, and to write to block devices of these names, as typed by the user.
     allow_write: bool = False
     replace: bool = False
-    #: Names of the block devices that may be written to, as typed by the user.
     destroy: str | Sequence[str] | None = None
     #: Go through the page cache.
     buffered: bool = False
@@ -58,15 +55,13 @@ class RealSettings:
 
 @dataclass
 class RealReplay:
-    """Figures of a replay on a real device, besides those of its observer."""
+    """Figures of a replay on a real device, beside its observer's: the engine, and numbers of requests wrapped around and widened."""
 
-    #: Description of the engine.
-    how: str
-    #: Numbers of requests wrapped around, and widened.
-    moved: int
-    widened: int
+    how: str = ""
+    moved: int = 0
+    widened: int = 0
     #: Bytes of the file up to the trace's end that were never written: reading them reads nothing.
-    holes: int
+    holes: int = 0
 
 
 class Lateness:
@@ -76,7 +71,6 @@ class Lateness:
         self.requests = self.late = self.most = self._sum = 0
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        """Take requests and their completions; they were due when they arrived."""
         behind: Integers = completions["started"] - completions["submitted"]
         late = behind[behind > LATE]
         self.requests += len(behind)
@@ -85,7 +79,6 @@ class Lateness:
         self.most = max(self.most, int(behind.max(initial=0)))
 
     def as_dict(self) -> dict[str, int | float]:
-        """Counts and delays (ns), JSON-ready."""
         return {"requests": self.requests, "late": self.late, "mean": self._sum / max(1, self.late), "max": self.most}
 
     def __str__(self) -> str:
@@ -97,14 +90,9 @@ class Lateness:
 
 
 def replay_on(
-    source: Source,
-    target: Path | Mapping[int, Path],
-    settings: RealSettings,
-    what: Survey,
-    observe: Observer,
-    limit: int | None = None,
+    source: Source, target: Path | Mapping[int, Path], settings: RealSettings, what: Survey, observe: Observer, limit: int | None = None,
     progress: Progress | None = None,
-) -> RealReplay:
+) -> RealReplay:  # fmt: skip
     """Replay a trace on a file or block device, or each of its devices, by its number, on one of its own.
 
     A file that does not exist is made, if writing is allowed, filled with random bytes, and removed at the end.
@@ -123,8 +111,7 @@ def replay_on(
     warn_of(what, settings.pace)
     targets = target if isinstance(target, Mapping) else dict.fromkeys(what.reaches, target)
     with ExitStack() as stack:
-        devices: dict[Path, RealDevice] = {}
-        reaches = dict[Path, int]()
+        devices, reaches = dict[Path, RealDevice](), dict[Path, int]()
         for path in targets.values():
             if path not in devices:
                 numbers = [number for number in what.reaches if targets[number] == path]
@@ -133,16 +120,16 @@ def replay_on(
                 devices[path] = stack.enter_context(_open(path, settings, reaches[path], check, progress))
         device = next(iter(devices.values()))
         device.beside = {number: devices[path] for number, path in targets.items()}
-        fitting = _Fitting(device.beside, settings)
-        batches = (fitting.fit(batch, first) for batch, first in _with_first(source, limit))
+        result = RealReplay()
+        batches = _fit_to(device.beside, source, limit, settings, result)
 
         def tell(done: float, total: float, message: str = "") -> None:
             if progress:
                 progress(done, what.requests, message or "replaying")
 
-        how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
-        holes = sum(_holes(path, min(reach, devices[path].size)) for path, reach in reaches.items())
-        return RealReplay(how, fitting.moved, fitting.widened, holes)
+        result.how = engine.replay(batches, device, settings.pace, settings.depth, observe, tell if progress else None)
+        result.holes = sum(_holes(path, min(reach, devices[path].size)) for path, reach in reaches.items())
+        return result
 
 
 def _with_first(source: Source, limit: int | None) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -166,10 +153,8 @@ def _check_requests(source: Source, settings: RealSettings, limit: int | None) -
         if not settings.allow_write and not settings.writes_as_reads:
             refuse(operation == WRITE, "but nothing is written; add --allow-write, or --writes-as-reads to read there instead")
         if settings.pace == "think":
-            refuse(
-                (dependency >= 0) & (dependency < first - BACK),
-                f"which waits for one more than {BACK} before it; take --pace asap or timed",
-            )
+            far = (dependency >= 0) & (dependency < first - BACK)
+            refuse(far, f"which waits for one more than {BACK} before it; take --pace asap or timed")
         elif settings.pace == "timed":
             back = np.diff(arrival, prepend=last) < 0
             back[0] &= first > 0
@@ -221,42 +206,25 @@ def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, li
         if odd.any() and not settings.widen:
             request = _request(batch, int(np.argmax(odd)), first)
             raise RefusedError(f"trace: {request}, but {device.path} takes multiples of {block} B; add --widen to round to these")
-        begin, stop = _whole_blocks(offset, length, block)
+        begin, stop = whole_blocks(offset, length, block)
         large = moves & (stop - begin > end)
         if large.any():
             raise CapacityError(f"trace: {_request(batch, int(np.argmax(large)), first)}, but {device.path} holds {format_size(end)}")
 
 
-def _whole_blocks(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
-    return offset // block * block, -(-(offset + length) // block) * block
-
-
-class _Fitting:
-    """Makes the requests of a trace such that its devices can serve them, and counts those that had to be changed."""
-
-    def __init__(self, devices: Mapping[int, RealDevice], settings: RealSettings) -> None:
-        self.blocks, self.ends = np.ones((2, max(devices) + 1), np.int64)
-        for number, device in devices.items():
-            self.blocks[number], self.ends[number] = device.alignment, device.size // device.alignment * device.alignment
-        self.settings = settings
-        self.moved = self.widened = 0
-
-    def fit(self, batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
-        columns = {name: batch.column(name) for name in batch.schema.names}
-        operation, offset, length = column(batch, "operation"), column(batch, "offset"), column(batch, "length")
-        moves = operation != FLUSH
-        device = column(batch, "device")
-        begin, stop = _whole_blocks(offset, length, self.blocks[device])
-        self.widened += int((moves & ((begin != offset) | (stop != offset + length))).sum())
-        end = self.ends[device]
-        outside = moves & (stop > end)
-        self.moved += int(outside.sum())
-        size = stop - begin
-        begin[outside] = np.minimum(begin[outside] % end[outside], end[outside] - size[outside])
-        columns |= {"offset": np.where(moves, begin, 0), "length": np.where(moves, size, 0)}
-        if self.settings.writes_as_reads:
+def _fit_to(devices: Mapping[int, RealDevice], source: Source, limit: int | None, settings: RealSettings, counts: RealReplay) -> Batches:
+    """The requests of a trace such that its devices can serve them; those that had to be changed are counted."""
+    blocks, ends = np.ones((2, max(devices) + 1), np.int64)
+    for number, device in devices.items():
+        blocks[number], ends[number] = device.alignment, device.size // device.alignment * device.alignment
+    for batch, first in _with_first(source, limit):
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        operation, own = column(batch, "operation"), column(batch, "device")
+        columns["offset"], columns["length"], widened, moved = fit(batch, blocks[own], ends[own])
+        counts.widened, counts.moved = counts.widened + widened, counts.moved + moved
+        if settings.writes_as_reads:
             columns["operation"] = np.where(operation == WRITE, READ, operation)
-        return make_batch(columns, first, batch.column("label"))
+        yield make_batch(columns, first, batch.column("label"))
 
 
 def _fill(device: RealDevice, progress: Progress | None) -> None:
@@ -313,7 +281,6 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, Path] | None:
 
 
 def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
-    """Paths of a trace's devices, by number."""
     names = names_of(what)
     for name in paths:
         if name not in names.values() and name not in map(str, names):

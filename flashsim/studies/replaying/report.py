@@ -13,10 +13,8 @@ from flashsim.core.spans import CAUSES
 from flashsim.core.units import MB, MILLISECONDS, SECONDS, format_duration
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.plots import LINES, STEPS, legend, lines, panels
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
-from flashsim.studies.replaying.comparison import ReplayComparison, by_operation
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.presentation.report import Report, Section
+from flashsim.studies.replaying.device_report import DeviceReport, ReplayComparison, by_operation
 from traces.summary.histogram import Histogram
 
 #: A distribution of fewer requests, and a history of fewer intervals, say less than the table beside them.
@@ -27,15 +25,9 @@ _TEXTS = {"Latencies": "Queueing: from arrival to dispatch; service: from there 
 
 
 def write_report(
-    folder: Path,
-    title: str,
-    lead: str,
-    report: DeviceReport,
-    origin: Mapping[str, Any],
-    statistics: dict[str, Any] | None = None,
-    blocks: BlockMap | None = None,
-    comparison: ReplayComparison | None = None,
-) -> None:
+    folder: Path, title: str, lead: str, report: DeviceReport, origin: Mapping[str, Any], statistics: dict[str, Any] | None = None,
+    blocks: BlockMap | None = None, comparison: ReplayComparison | None = None,
+) -> None:  # fmt: skip
     """Fill a folder with the report; `lead` is trace, device and pace, in a sentence.
 
     Statistics and erase blocks are of a simulated device, and the comparison is with other runs of the same requests.
@@ -43,7 +35,7 @@ def write_report(
     counters = statistics or {}
     tables, pictures = report.tables(counters), _pictures(folder, report, counters)
     _, last = tables.popitem()
-    sections = _comparison_sections(comparison)
+    sections = [_beside(comparison)] if comparison is not None and len(comparison.runs) > 1 else []
     sections += [Section(name, _TEXTS.get(name, ""), [table], pictures.get(name, {})) for name, table in tables.items()]
     if blocks and (blocks.erases.any() or ((blocks.valid > 0) & (blocks.valid < blocks.pages)).any()):
         sections.append(Section("Erase blocks", "A row a die; retired blocks are blank.", pictures={"blocks": block_heat(blocks)}))
@@ -60,24 +52,21 @@ def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str
     if result["iops"]:
         figures += [("requests a second", f"{result['iops']:,.0f}"), ("MB/s", f"{result['bytes_per_second'] / MB:,.1f}")]
     for name, row in result["operations"].items():
-        figures.append((f"{name}: mean latency", format_duration(round(row["latency_mean"]))))
-        figures.append((f"{name}: 99 % within", format_duration(round(row["latency_p99"]))))
+        times = {"mean latency": row["latency_mean"], "99 % within": row["latency_p99"]}
+        figures += [(f"{name}: {what}", format_duration(round(time))) for what, time in times.items()]
     if result.get("write_amplification"):
         figures.append(("write amplification", f"{result['write_amplification']['total']:.2f}"))
     return figures
 
 
-def _comparison_sections(comparison: ReplayComparison | None) -> list[Section]:
-    if comparison is None or len(comparison.runs) == 1:
-        return []
+def _beside(comparison: ReplayComparison) -> Section:
     histograms = {name: by_operation(report) for name, report in comparison.runs.items()}
-    operations = [*histograms[comparison.name]]
-    pictures = {}
+    operations, pictures = [*histograms[comparison.name]], {}
     for operation in operations if len(operations) > 2 else operations[:1]:  # the last is all of them
         times = {name: each[operation] for name, each in histograms.items() if operation in each}
         if _has_shape(times):
             pictures[f"comparison_{operation}"] = latencies(times)
-    return [Section("Beside other runs of the same requests", "", [comparison.table()], pictures)]
+    return Section("Beside other runs of the same requests", "", [comparison.table()], pictures)
 
 
 def _pictures(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> dict[str, dict[str, Figure]]:
@@ -106,7 +95,11 @@ def _has_shape(times: Mapping[str, Histogram]) -> bool:
 
 def latencies(times: Mapping[str, Histogram]) -> Figure:
     """The share of requests that took at most so long, by operation, with equal room for 90 %, 99 %, 99.9 %, ... of them."""
-    series = {name: _nines(histogram) for name, histogram in times.items() if histogram.count}
+    series = {}
+    for name, histogram in times.items():
+        if histogram.count:  # how many nines a share has; the last request stands half a request above the one before
+            values, shares = histogram.distribution()
+            series[name] = np.maximum(values, 1) / MILLISECONDS, -np.log10(np.maximum(1 - shares, 0.5 / histogram.count))
     most = max([1.0, *(float(nines[-1]) for _, nines in series.values())])
     figure = lines(series, 3.4, line=STEPS, xscale="log", ylim=(0, 1.03 * most), xlabel="latency, ms", ylabel="share of requests")
     ticks = range(int(most) + 1)
@@ -114,12 +107,6 @@ def latencies(times: Mapping[str, Histogram]) -> Figure:
     axes.set_yticks(list(ticks), ["0 %", *(f"{100 - 100 / 10**nine:.{max(0, nine - 2)}f} %" for nine in ticks[1:])])
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     return figure
-
-
-def _nines(histogram: Histogram) -> tuple[Any, Any]:
-    """Milliseconds, and how many nines the share has that takes no longer; the last request stands half a request above the one before."""
-    values, shares = histogram.distribution()
-    return np.maximum(values, 1) / MILLISECONDS, -np.log10(np.maximum(1 - shares, 0.5 / histogram.count))
 
 
 def busy_parts(busy: pd.DataFrame) -> Figure:
@@ -164,11 +151,11 @@ def block_heat(blocks: BlockMap) -> Figure:
 
 def _heat(figure: Figure, axes: Axes, values: Any, label: str, most: float) -> None:
     dies, count = values.shape
-    step = -(-count // _MOST_COLUMNS)
+    step, rows = -(-count // _MOST_COLUMNS), np.arange(0, dies, max(1, dies // 8))
     means = np.ma.stack([values[:, start : start + step].mean(axis=1) for start in range(0, count, step)], axis=1)
     picture = axes.imshow(means, aspect="auto", interpolation="nearest", cmap="viridis", vmin=0.0, vmax=most, extent=(0, count, dies, 0))
     axes.set_ylabel("die")
-    axes.set_yticks(np.arange(0, dies, max(1, dies // 8)) + 0.5, [str(die) for die in range(0, dies, max(1, dies // 8))])
+    axes.set_yticks(rows + 0.5, map(str, rows))
     figure.colorbar(picture, ax=axes, label=label)
 
 

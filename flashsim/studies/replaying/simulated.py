@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
+from flashsim.core.request import COMPLETION, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.studies.replaying.observation import Observation
-from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, warn_of
+from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, fit, warn_of
 from traces.file.excerpt import Source, requests_of
 from traces.file.schema import Batches, make_batch
 from traces.replay.base import Observer
@@ -23,18 +23,20 @@ from traces.replay.base import Observer
 PACES = ("asap", "timed", "think")
 #: Looks at a drive in the middle of a window stop where they would come closer than this share of the time between two looks.
 _CLOSEST = 1 / 16
+#: Columns of a trace that requests have too.
+_OF_REQUESTS = ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
 
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Settings of a replay on a simulated device."""
+    """Settings of a replay on a simulated device; `scale_offsets`: wrap requests beyond its end around to its begin.
 
-    #: ``asap``: `depth` clients take the requests in turns, each its next one when its last has completed.  ``timed``: as the trace says,
-    #: late or not.  ``think``: each request so long after the one it waited for as in the trace.
+    Pace ``asap``: `depth` clients take the requests in turns, each its next one when its last has completed.  ``timed``: as the trace says,
+    late or not.  ``think``: each request so long after the one it waited for as in the trace.
+    """
+
     pace: str
-    #: Clients of ``asap``.
     depth: int = 1
-    #: Wrap requests beyond the device's end around to its begin.
     scale_offsets: bool = False
 
     def __post_init__(self) -> None:
@@ -45,34 +47,20 @@ class ReplaySettings:
 
 
 def replay(
-    source: Source,
-    device: Device,
-    settings: ReplaySettings,
-    what: Survey,
-    observe: Observer,
-    limit: int | None = None,
-    progress: Progress | None = None,
-    observation: Observation | None = None,
-) -> int:
+    source: Source, device: Device, settings: ReplaySettings, what: Survey, observe: Observer, limit: int | None = None,
+    progress: Progress | None = None, observation: Observation | None = None,
+) -> int:  # fmt: skip
     """Send the requests of a trace to a device; return the number of requests that `scale_offsets` moved.
 
     An `observation` looks at the device as time passes; that changes nothing of what happens.
 
     At the end of a window, ``asap`` and ``think`` let all requests complete before the next one begins; ``think`` ends windows where
-    the request that is waited for changes.  ``timed`` never waits.  All devices of the trace are replayed on the one device.
-
-    Raises
-    ------
-    CapacityError
-        The trace needs more than the device has.
-    InvalidParameterError
-        ``timed`` without times, or with times that go back by more than a window; a request that no device takes.
+    the request that is waited for changes.  ``timed`` never waits, and needs times that go back by at most a window.  All devices of the
+    trace are replayed on the one device.
     """
     if what.reach > device.capacity and not settings.scale_offsets:
-        raise CapacityError(
-            f"trace: it reaches to {format_size(what.reach)}, but {device.name} holds {format_size(device.capacity)}; "
-            "add --wrap to wrap it around"
-        )
+        holds = f"{device.name} holds {format_size(device.capacity)}; add --wrap to wrap it around"
+        raise CapacityError(f"trace: it reaches to {format_size(what.reach)}, but {holds}")
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
     warn_of(what, settings.pace)
@@ -96,11 +84,10 @@ class _Replay:
     def __init__(self, device: Device, settings: ReplaySettings, observe: Observer, observation: Observation | None) -> None:
         self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
         self.wraps = self.widened = self.completions = 0
-        self._origin: int | None = None
         self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
-        self._sent_count = self._seen_count = 0
+        self._sent_count = self._seen_count = self._last_arrival = 0
+        self._origin: int | None = None
         self._first_id: int | None = None
-        self._last_arrival = 0
         self._last = np.zeros(0, np.int64)  # completion times of the window before
 
     def window(self, batch: pa.RecordBatch) -> None:
@@ -158,34 +145,20 @@ class _Replay:
             inside = min(inside, self.settings.depth)
         least = 0.0
         for operation, rate in ((READ, parameters.link_read_rate), (WRITE, parameters.link_write_rate)):
-            lengths = [
-                requests["length"][(completions["completed"] < 0) & (requests["operation"] == operation)]
-                for _, requests, completions in self._open
-            ]
-            lengths_left = np.concatenate([*lengths, np.zeros(0, np.int64)])
-            least += max(0, int(lengths_left.sum()) - inside * int(lengths_left.max(initial=0))) / rate
+            lengths = [each["length"][(done["completed"] < 0) & (each["operation"] == operation)] for _, each, done in self._open]
+            left = np.concatenate([*lengths, np.zeros(0, np.int64)])
+            least += max(0, int(left.sum()) - inside * int(left.max(initial=0))) / rate
         return max(self._last_arrival, self.device.now + int(least * 0.99 * SECONDS))  # times of single pages are rounded
 
     def _requests(self, batch: pa.RecordBatch) -> Requests:
         requests = np.zeros(batch.num_rows, REQUEST)
-        for name in ("operation", "priority", "stream", "flags", "offset", "length", "tag"):
+        for name in ("operation", "priority", "stream", "flags", "tag"):
             requests[name] = column(batch, name)
-        requests["dependency"] = -1
-        is_flush = requests["operation"] == FLUSH
-        begin = requests["offset"] // SECTOR * SECTOR
-        widened: Integers = -(-(requests["offset"] + requests["length"]) // SECTOR) * SECTOR - begin
-        self.widened += int(((widened != requests["length"]) & ~is_flush).sum())
-        requests["offset"], requests["length"] = begin, np.where(is_flush, 0, widened)
-        end = self.device.capacity // SECTOR * SECTOR
-        offset: Integers = requests["offset"]
-        length: Integers = requests["length"]
-        outside = (offset + length > end) & ~is_flush
-        if outside.any():
-            if (length > end).any():
-                raise CapacityError(f"trace: a request of {format_size(int(length.max()))}, but the device holds {format_size(end)}")
-            offset[outside] = np.minimum(offset[outside] % end, end - length[outside])
-            self.wraps += int(outside.sum())
-        offset[is_flush] = 0
+        requests["dependency"], end = -1, self.device.capacity // SECTOR * SECTOR
+        requests["offset"], requests["length"], widened, wraps = fit(batch, SECTOR, end)
+        if (longest := int(requests["length"].max())) > end:
+            raise CapacityError(f"trace: a request of {format_size(longest)}, but the device holds {format_size(end)}")
+        self.widened, self.wraps = self.widened + widened, self.wraps + wraps
         return requests
 
     def _waiting(self, batch: pa.RecordBatch, requests: Requests, at: Integers) -> Integers:
@@ -196,9 +169,8 @@ class _Replay:
         place = dependency[before] - (first - len(self._last))
         if (place < 0).any():
             row = first + int(np.flatnonzero(before)[np.argmax(place < 0)])
-            raise InvalidParameterError(
-                "dependency", f"request {row} waits for {dependency[row - first]}", f"it may be {WINDOW} back at most"
-            )
+            link = f"request {row} waits for {dependency[row - first]}"
+            raise InvalidParameterError("dependency", link, f"it may be {WINDOW} back at most")
         arrival = at.copy()
         arrival[before] = np.maximum(self._last[place] + think[before], self.device.now)
         return arrival
@@ -218,16 +190,12 @@ class _Replay:
             batch, requests, own_completions = self._open.popleft()
             dependency, first = requests["dependency"], self._seen_count
             dependency = column(batch, "dependency") if self.settings.pace == "think" else np.where(dependency >= 0, dependency + first, -1)
-            self.observe(_as_batch(batch, requests, own_completions, dependency, first), own_completions)
+            columns: dict[str, Any] = {name: requests[name] for name in _OF_REQUESTS}
+            columns |= {"dependency": dependency, "arrival": own_completions["submitted"]}
+            columns |= {name: own_completions[name] for name in ("started", "completed")}
+            self.observe(make_batch(columns, first, batch.column("label")), own_completions)
             self._seen_count += len(own_completions)
             self._last = own_completions["completed"].copy()
-
-
-def _as_batch(batch: pa.RecordBatch, requests: Requests, completions: Completions, dependency: Integers, first: int) -> pa.RecordBatch:
-    names = ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
-    columns: dict[str, Any] = {name: requests[name] for name in names} | {"dependency": dependency, "arrival": completions["submitted"]}
-    columns |= {name: completions[name] for name in ("started", "completed")}
-    return make_batch(columns, first, batch.column("label"))
 
 
 def _regroup(batches: Batches) -> Iterator[pa.RecordBatch]:

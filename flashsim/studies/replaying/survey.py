@@ -78,25 +78,14 @@ def first_requests(batches: Batches, limit: int | None) -> Batches:
 
 
 def survey(source: Source, limit: int | None = None) -> Survey:
-    """A first pass over a trace file, or a part of it.
-
-    Raises
-    ------
-    MissingFileError, DamagedFileError
-        See `traces.file.excerpt.Excerpt.batches`.
-    InvalidParameterError
-        There is no request in it, or the limit is below 1.
-    """
+    """A first pass over a trace file, or a part of it, which must have a request; for errors see `traces.file.excerpt.Excerpt.batches`."""
     if limit is not None and limit < 1:
         raise InvalidParameterError("limit", limit, "it must be at least 1")
-    requests = 0
-    timed, dependent, footprint, unit = True, False, Footprint(), _LOAD_UNIT
+    requests, timed, dependent, footprint, unit = 0, True, False, Footprint(), _LOAD_UNIT
     reaches, labels = dict[int, int](), dict[int, str]()
     clock, unknown = Clock(), frozenset[str]()
     for batch in first_requests(requests_of(source), limit):
-        offset, length, operation, dependency, device = (
-            column(batch, name) for name in ("offset", "length", "operation", "dependency", "device")
-        )
+        offset, length, operation, device = (column(batch, name) for name in ("offset", "length", "operation", "device"))
         requests += batch.num_rows
         for number in np.unique(device).tolist():
             mine = device == number
@@ -105,7 +94,7 @@ def survey(source: Source, limit: int | None = None) -> Survey:
         timed &= batch.column("arrival").null_count == 0
         clock.add(batch.column("arrival").drop_null().to_numpy())
         unknown |= unknown_columns(batch.schema)
-        dependent |= bool((dependency >= 0).any())
+        dependent |= bool((column(batch, "dependency") >= 0).any())
         reads = operation == READ
         _read_from(footprint, offset[reads], (offset + length)[reads], unit)
         while len(footprint.ranges) > _MOST_PLACES:
@@ -123,25 +112,14 @@ def _read_from(footprint: Footprint, begin: Integers, end: Integers, unit: int) 
 
 
 def check_zones(source: Source, drive: SsdParameters, limit: int | None = None) -> None:
-    """Refuse a trace of which a write goes to a place of a zoned drive where none can go, whatever was written before.
-
-    Raises
-    ------
-    RefusedError
-        A write or trim is not in whole units, or does not go on where the last one in its zone ended.
-    """
+    """Refuse a trace with a write or trim to a zoned drive not in whole units, or not where the last one in its zone ended."""
     zones, begun, count = Zones(drive.capacity, drive.zone_size, drive.unit_size), set[int](), 0
     for batch in first_requests(requests_of(source), limit):
         requests = make_requests(*(column(batch, name) for name in ("operation", "offset", "length")))
-        offset: Integers = requests["offset"]
-        offset %= drive.capacity
-        length: Integers = requests["length"]
-        requests["length"] = np.minimum(length, drive.capacity - offset)
+        requests["offset"] %= drive.capacity
+        requests["length"] = np.minimum(requests["length"], drive.capacity - requests["offset"])
         commands = split(requests, drive.zone_size, drive.zone_size)
-        operation: Integers = requests["operation"]
-        begins: Integers = commands["offset"]
-        of: Integers = commands["request"]
-        writes = begins[operation[of] == WRITE]
+        writes: Integers = commands["offset"][requests["operation"][commands["request"]] == WRITE]
         of, first = np.unique(writes // drive.zone_size, return_index=True)
         for zone, begin in zip(of.tolist(), writes[first].tolist(), strict=True):
             if zone not in begun:
@@ -169,6 +147,23 @@ def load(device: Device, what: Survey, progress: Progress | None = None) -> None
             device.load(begin, min(stop, end) - begin)
         if progress and number % 64 == 0:
             progress(number, len(pieces), "loading")
+
+
+def fit(batch: pa.RecordBatch, block: int | Integers, end: int | Integers) -> tuple[Integers, Integers, int, int]:
+    """Offsets and lengths of requests in whole blocks, and such that those beyond a device's end wrap around to its begin.
+
+    Also how many had to be widened to that, and how many were wrapped around.
+    """
+    offset, length, moves = column(batch, "offset"), column(batch, "length"), column(batch, "operation") != FLUSH
+    begin, stop = whole_blocks(offset, length, block)
+    widened, outside, size = moves & (stop - begin != length), moves & (stop > end), stop - begin
+    begin = np.where(outside, np.minimum(begin % end, end - size), begin)
+    return np.where(moves, begin, 0), np.where(moves, size, 0), int(widened.sum()), int(outside.sum())
+
+
+def whole_blocks(offset: Integers, length: Integers, block: int | Integers) -> tuple[Integers, Integers]:
+    """The begin of the first block of each request, and the end of its last."""
+    return offset // block * block, -(-(offset + length) // block) * block
 
 
 def column(batch: pa.RecordBatch, name: str) -> Integers:

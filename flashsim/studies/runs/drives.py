@@ -58,12 +58,11 @@ class ShipsModel:
 
     A run then takes nearly that part of the time of the large one, by phase and device: requests are as many, and each of them takes the
     part (`flashsim.device.scaling`).  Two things are set right that would not follow: memory is divided as for the large relations, and
-    sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.
+    sorting fewer tuples takes fewer comparisons a tuple, so that each stands for more.  `scale` is that of relations and memory, at most 1;
+    `page` the bytes of a page, where every request is one, and 0 where requests are longer.
     """
 
-    #: Scale of relations and memory, at most 1.
     scale: float
-    #: Bytes of a page, where every request is one; 0 where requests are longer.
     page: int = 0
 
     @property
@@ -94,9 +93,8 @@ class ShipsModel:
         if not getattr(large, "buckets", 1):
             return None  # all of R stays in memory, at any scale
         parts = {name: pages if name == "buckets" else math.floor(pages * self.scale) for name, pages in vars(large).items()}
-        small: buffers.Allocation = type(large)(**parts)
         names = [name for name in ("workspace", "phase2_workspace") if parts.get(name)]
-        for name, pages in zip(names, small.phases()[-len(names) :], strict=True):
+        for name, pages in zip(names, type(large)(**parts).phases()[-len(names) :], strict=True):
             parts[name] += memory - pages
         return _valid(type(large)(**parts), memory)
 
@@ -111,17 +109,17 @@ def _valid(allocation: buffers.Allocation, memory: int) -> buffers.Allocation | 
 
 @dataclass(frozen=True)
 class ReadyDrive:
-    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same."""
+    """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same.
+
+    A `full` one holds data everywhere, so that relations need not be loaded; the join's volume begins `start` bytes from its begin.
+    """
 
     drive: Device
-    #: The drive holds data everywhere, so that relations need not be loaded.
     full: bool = False
-    #: Bytes from its begin to the join's volume.
     start: int = 0
     scale: float = 1.0
 
     def load(self) -> presets.Preset:
-        """The drive's preset."""
         return self.drive.preset
 
     def device(self, size: int) -> Device:
@@ -131,33 +129,28 @@ class ReadyDrive:
 
 @dataclass(frozen=True)
 class DriveInUse:
-    """A drive when a join begins."""
+    """A drive when a join begins: a preset by name or TOML file, with `changes` of its parameters, perhaps of a ship's `model`.
 
-    #: Name of the preset, or its TOML file.
+    A `full` one holds data everywhere, written in order; the join's volume begins `start` bytes from the drive's begin; `overwrites` random
+    pages of 4 KiB were written again since, as `seed` draws them.
+    """
+
     preset: str
-    #: Other values of its parameters.
     changes: Mapping[str, Any] = field(default_factory=dict)
-    #: The drive holds data everywhere, written in order.
     full: bool = False
-    #: Bytes from its begin to the join's volume.
     start: int = 0
-    #: Random pages of 4 KiB written again since, as `seed` draws them.
     overwrites: int = 0
     seed: int = 0
-    #: The ship's model that the drive belongs to.
     model: ShipsModel | None = None
 
     @property
     def scale(self) -> float:
-        """The scale of the drive's model; 1 without one."""
         return self.model.of_drives if self.model else 1.0
 
     def in_model(self, model: ShipsModel | None) -> DriveInUse:
-        """The drive in miniature, the volume at its place; without a model the drive itself."""
         return self if model is None else replace(self, model=model, start=int(self.start * model.of_drives) // 4096 * 4096)
 
     def load(self) -> presets.Preset:
-        """The preset with the changes, in miniature where it belongs to a model."""
         preset = presets.load(self.preset)
         if self.changes:
             preset = replace(preset, parameters=replace(preset.parameters, **self.changes))
@@ -179,12 +172,8 @@ def _full(preset: presets.Preset, size: int, start: int) -> Device:
 
     Of one that merges blocks, and so is at rest once it is loaded, those of a size share what they have in common.
     """
-    common = size // MIB * MIB
-    if preset.flash is None or not preset.flash.log_blocks or not common:
-        device = Device(preset)
-        device.load(0, start + size)
-        return device
-    device = _copy(Device, preset, [(0, common)])
+    common = size // MIB * MIB if preset.flash is not None and preset.flash.log_blocks else 0
+    device = _copy(Device, preset, [(0, common)]) if common else Device(preset)
     if start + size > common:
         device.load(common, start + size - common)
     return device

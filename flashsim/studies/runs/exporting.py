@@ -1,9 +1,9 @@
 """Rows and relations as files that other programs read."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,9 +28,9 @@ def lay_out_rows(source: Source, page_size: int, page_format: str) -> HeapFile:
 
 def export_relation(file: HeapFile, folder: Path, progress: Progress | None = None) -> dict[str, Any]:
     """Write a relation's files into an empty folder; the relation and the bytes of each file by name, JSON-ready."""
-    PAGE_FORMATS.load(file.layout.page_format).write_files(file, folder, progress)
-    relation = {"name": file.name, "rows": file.tuples, "pages": file.pages}
-    relation |= {"page_format": file.layout.page_format, "page_size": file.page_size}
+    page_format = file.layout.page_format
+    PAGE_FORMATS.load(page_format).write_files(file, folder, progress)
+    relation = {"name": file.name, "rows": file.tuples, "pages": file.pages, "page_format": page_format, "page_size": file.page_size}
     return {"relation": relation, "files": {path.name: path.stat().st_size for path in sorted(folder.iterdir())}}
 
 
@@ -48,27 +48,18 @@ def column_names(r: Sequence[str], s: Sequence[str]) -> tuple[list[str], list[st
     of_s = []
     for name in s:
         own = name
-        if name in r:
-            while own in names:
-                own += "_s"
-            names.add(own)
+        while name in r and own in names:
+            own += "_s"
+        names.add(own)
         of_s.append(own)
     return list(r), of_s
 
 
-class RowWriter:
-    """Takes pairs of row ids as a driver hands them out, and writes the rows.
+class RowWriter(AbstractContextManager["RowWriter"]):
+    """Takes pairs of row ids as a driver hands them out, and writes the rows into a Parquet file, which exists from the start.
 
-    Parquet has no columns of several types: those that a SQLite table may have become texts.
-
-    Parameters
-    ----------
-    path
-        The Parquet file; it exists from the start, even without rows.
-    r, s
-        The relations, in the order of the result's columns.
-    wanted
-        The columns of each; None: all of R's, and all of S's but its key.
+    Parquet has no columns of several types: those that a SQLite table may have become texts.  `columns` are those of each relation, in the
+    order of the result's; None: all of R's, and all of S's but its key.
     """
 
     def __init__(
@@ -79,8 +70,7 @@ class RowWriter:
         self._columns = r.records.names if columns[0] is None else list(columns[0]), of_s
         self._names = column_names(*self._columns)
         self._pending: list[tuple[Integers, Integers]] = []
-        self._rows = 0
-        nothing = np.zeros(0, np.int64)
+        self._rows, nothing = 0, np.zeros(0, np.int64)
         self._writer = pq.ParquetWriter(path, self._table(nothing, nothing).schema, compression="zstd", write_page_checksum=True)
 
     def __call__(self, r_rows: Integers, s_rows: Integers) -> None:
@@ -104,10 +94,7 @@ class RowWriter:
                 self._writer.write_table(self._table(r_rows[part], s_rows[part]))
         self._pending, self._rows = [], 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *problem: object) -> None:
         try:
             if kind is None:
                 self._write()

@@ -12,10 +12,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.studies.runs import interrupts
@@ -24,7 +23,7 @@ from flashsim.studies.runs import interrupts
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-class Outputs:
+class Outputs(AbstractContextManager["Outputs"]):
     """The files that one command writes, all or none; `force` is permission to replace existing ones.
 
     Examples
@@ -45,12 +44,7 @@ class Outputs:
     def file(self, option: str, path: Path) -> Path:
         """Take a file to be written; return where to write it for now.
 
-        Raises
-        ------
-        RefusedError
-            The file exists and may not be replaced, or is named twice.
-        FlashsimError
-            The place cannot be written.
+        One that exists and may not be replaced, or is named twice, is a RefusedError; a place that cannot be written a FlashsimError.
         """
         final = self._final(option, path)
         special = _is_special(final)
@@ -67,12 +61,7 @@ class Outputs:
     def folder(self, option: str, path: Path) -> Path:
         """Take a folder to be filled; return an empty one to write into for now.
 
-        Raises
-        ------
-        RefusedError
-            The folder holds files already, and they may not be replaced.
-        FlashsimError
-            The place cannot be written.
+        One that holds files which may not be replaced is a RefusedError; a place that cannot be written a FlashsimError.
         """
         final = self._final(option, path)
         if final.exists() and not final.is_dir():
@@ -87,13 +76,9 @@ class Outputs:
         return partial
 
     def _begin(self, option: str, final: Path, place: Path, *, folder: bool) -> Path:
-        """Make and lock the file or folder that is written for now."""
         partial = place / partial_name(final)
         remove_leftovers(place / final.name)
-        if folder:
-            partial.mkdir()
-        else:
-            partial.open("xb").close()
+        partial.mkdir() if folder else partial.touch(exist_ok=False)
         self._pending.append((option, partial, final))
         self._descriptors.append(hold(partial))
         return partial
@@ -117,10 +102,7 @@ class Outputs:
                 raise RefusedError(f"{option}: {path} is also what {other} writes")
         return final
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
         try:
             if isinstance(problem, OSError) and problem.filename is None and (number := _number(problem)) in _FULL:
                 options = " or ".join(f"{option} {final}" for option, _, final in self._pending)
@@ -159,22 +141,18 @@ def _move(pending: Iterable[tuple[str, Path, Path]]) -> list[FlashsimError]:
     for option, partial, final in pending:
         try:
             with _naming(option, final):
-                _put(partial, final)
+                if partial.is_dir():
+                    final.mkdir(exist_ok=True)
+                    for file in sorted(partial.iterdir()):
+                        os.replace(file, final / file.name)
+                elif _is_special(final):
+                    with partial.open("rb") as source, final.open("wb") as target:
+                        shutil.copyfileobj(source, target)
+                else:
+                    os.replace(partial, final)
         except FlashsimError as problem:
             problems.append(problem)
     return problems
-
-
-def _put(partial: Path, final: Path) -> None:
-    if partial.is_dir():
-        final.mkdir(exist_ok=True)
-        for file in sorted(partial.iterdir()):
-            os.replace(file, final / file.name)
-    elif _is_special(final):
-        with partial.open("rb") as source, final.open("wb") as target:
-            shutil.copyfileobj(source, target)
-    else:
-        os.replace(partial, final)
 
 
 @contextmanager
@@ -249,10 +227,8 @@ def whole(final: Path) -> Iterator[Path]:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
+    except (ProcessLookupError, OverflowError, PermissionError) as problem:
+        return isinstance(problem, PermissionError)
     return True
 
 

@@ -13,8 +13,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.execution.requests import Work as Kind
-from flashsim.studies.smart.plans import Plan, PlanRun, build_runs, run
-from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
+from flashsim.studies.smart.plans import EXTENT, READ_COLUMNS, Plan, PlanRun, StoredTable, build_runs, run
 from flashsim.studies.smart.timing import OUTSTANDING, Machine, priced
 from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
 
@@ -26,13 +25,14 @@ ERROR = 0.1
 
 
 class Placement(NamedTuple):
-    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason."""
+    """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
+
+    `stages` are those behind the scan inside the drive, and `rows` those that the drive hands to the host; on the host, of the result.
+    """
 
     where: str
-    #: Stages behind the scan inside the drive.
     stages: int
     seconds: float
-    #: Rows that the drive hands to the host; on the host, rows of the result.
     rows: float
     problem: str = ""
 
@@ -64,13 +64,11 @@ class Estimates(NamedTuple):
         return [best, *(each for each in possible if each.seconds - each.error <= best.seconds + best.error)]
 
     def without(self, placement: Placement, problem: str) -> "Estimates":
-        """The same where a placement turns out not to be possible."""
         impossible = placement._replace(seconds=math.inf, rows=0, problem=problem)
         return self._replace(placements=[impossible if each == placement else each for each in self.placements])
 
 
 def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:
-    """Times of every placement by formula."""
     builds = build_runs(plan, tables)
     placements = [_estimate(plan, tables, machine, plan.most_pushed, HOST, builds)]  # what the host cannot run, nothing can
     for stages in range(plan.most_pushed + 1) if machine.preset.inside else ():
@@ -88,10 +86,8 @@ def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
     if flash is None:
         return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=drives, start=nominal.seek + nominal.latency)
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
-    flows += [flash.bus_rate] if flash.bus_rate else []
-    cores = inside.cores if inside else 1
-    link = min(nominal.read_rate, *flows)
-    return Rates(link, min(flows), cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
+    flow, cores = min([*flows, flash.bus_rate] if flash.bus_rate else flows), inside.cores if inside else 1
+    return Rates(min(nominal.read_rate, flow), flow, cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
 
 
 def _estimate(
@@ -103,7 +99,8 @@ def _estimate(
     runs = [run(plan, tables, stages, 1, machine.room if inside else None, each, builds) for each in (2, 1)]
     half, whole = (each.pages for each in runs)
     copies = machine.drives // len(runs[0].parts)  # drives for which a part of the sample stands
-    gathers = stages > 0 and plan.stages[stages - 1].gathers
+    # rows that gathering stages hand on are fewer, and grow in number more slowly than those that they take
+    gathers = stages > 0 and plan.stages[stages - 1].program in ("aggregation", "top-k")
 
     def line(value: Callable[[PlanRun], float]) -> float:
         first, last = map(value, runs)
@@ -150,12 +147,10 @@ def _builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[i
 
 
 def _inner(run: PlanRun, prices: Mapping[str, float]) -> float:
-    """Time of a core on the extents of all parts, ns."""
     return sum(priced(work, prices) for part in run.parts for work in part.work)
 
 
 def _kernel(machine: Machine, extents: int) -> float:
-    """Time of the host's kernel to read extents, ns."""
     return 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
 
 

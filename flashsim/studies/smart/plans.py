@@ -4,31 +4,143 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS, Operator, finished, naming, one_batch, pushed, through, whole_of, work_of
-from algorithms.programs.partitioning import same_partitions
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from algorithms.programs.partitioning import partitions, same_partitions
+from flashsim.core.errors import FlashsimError, InvalidParameterError, SchemaError
 from flashsim.core.request import Integers
+from flashsim.core.units import MIB
 from flashsim.execution.requests import Work
-from flashsim.studies.smart.tables import Scan, StoredTable
+from flashsim.storage.columns import joined
+from flashsim.storage.heap_file import HeapFile, heap_file
+from flashsim.storage.record import Bytes
+from flashsim.storage.relation import Records, Relation
+from flashsim.storage.source.base import TableRecords, check_column
+from flashsim.storage.texts import from_texts
+
+#: Bytes of an extent: what a scan takes at a time.
+EXTENT = MIB
+#: Bytes of a table up to which its pages are kept.
+_KEPT = 256 * MIB
+#: Extents of a sample, and their pages at most.
+_SAMPLES, _SAMPLE_PAGES = 48, 4
+#: Kind of a scan's work: a tuple that is visited in pages that hold columns.
+READ_COLUMNS = "read_columns"
+
+
+@dataclass
+class StoredTable:
+    """A table on pages of one format, by the name that queries call it."""
+
+    name: str
+    file: HeapFile
+    records: Records
+    #: A column, and the rows of each drive, which its hash says; without them extents are striped over drives.
+    by: str = ""
+    partitions: tuple[StoredTable, ...] = ()
+    _bytes: Bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, name: str, records: Records, page_size: int, page_format: str) -> StoredTable:
+        for column, attribute in zip(records.names, records.attributes(), strict=True):
+            if pa.types.is_union(attribute.kind) or pa.types.is_duration(attribute.kind):
+                raise SchemaError(f"table {name}: column {column} is of type {attribute.kind}, of which queries know nothing")
+        codes = np.broadcast_to(np.int32(0), records.rows)
+        return cls(name, heap_file(Relation(name, records.names[0], codes, records), page_size, page_format=page_format), records)
+
+    def partitioned(self, by: str, drives: int) -> StoredTable:
+        """The table with the rows of each drive on pages of their own, equal values of a column on one."""
+        check_column(self.records, by)
+        numbers, layout = partitions(joined(self.records.key(by)), drives), self.file.layout
+        rows = [self.records.take(np.flatnonzero(numbers == drive)) for drive in range(drives)]
+        parts = (StoredTable.of(self.name, TableRecords(self.name, each), layout.page_size, layout.page_format) for each in rows)
+        return replace(self, by=by, partitions=tuple(parts))
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(each.name, each.kind) for each in self.records.attributes()])
+
+    @property
+    def by_column(self) -> bool:
+        return self.file.layout.keeps_columns_apart
+
+    def extents(self) -> Integers:
+        """First and last page of each extent, the last one excluded, shape (extents, 2)."""
+        step = max(1, EXTENT // self.file.page_size)
+        return self._ranges(step, step)
+
+    def _ranges(self, step: int, size: int, share: int = 1) -> Integers:
+        """Ranges of so many pages, of which one begins each `step` pages; of these one in `share`."""
+        firsts = np.arange(0, self.file.pages, step)[::share]
+        return np.stack([firsts, np.minimum(firsts + size, self.file.pages)], axis=1)
+
+    def on_drives(self, drives: int, share: int = 0) -> list[tuple[StoredTable, Integers]]:
+        """Pages and extents of each drive; of a sample, extents of a few pages all over the table, or one in `share` of them."""
+        step = max(1, self.file.pages // _SAMPLES)
+        cut = [each._ranges(step, min(step, _SAMPLE_PAGES), share) if share else each.extents() for each in self.partitions or [self]]
+        if self.partitions:
+            return list(zip(self.partitions, cut, strict=True))
+        return [(self, cut[0][drive::drives]) for drive in range(drives)]
+
+    def pages_on(self, drives: int) -> list[int]:
+        return [int((extents[:, 1] - extents[:, 0]).sum()) for _, extents in self.on_drives(drives)]
+
+    def pages(self, begin: int, end: int) -> Bytes:
+        """The bytes of some pages, shape (pages, page size)."""
+        if self.file.pages * self.file.page_size <= _KEPT:
+            if self._bytes is None:
+                self._bytes = self.file.layout.encode(self.file.run(0, self.file.pages), np.arange(self.file.pages))
+            return self._bytes[begin:end]
+        return self.file.layout.encode(self.file.run(begin, end), np.arange(begin, end))
+
+
+class Scan(Operator):
+    """Rows of pages, of some columns; it takes ranges of pages instead of batches."""
+
+    def __init__(self, table: StoredTable, columns: tuple[str, ...], schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self._table, self._columns = table, columns
+
+    def read(self, begin: int, end: int) -> pa.RecordBatch:
+        """The rows of pages `begin` to `end`, without the last."""
+        values = self._table.file.layout.decode_values(self._table.pages(begin, end), self._columns)
+        self.work[Work.PAGE] += end - begin
+        self.work[READ_COLUMNS if self._table.by_column else Work.READ_TUPLE] += values.num_rows
+        arrays = [restored(joined(column), kind.type) for column, kind in zip(values.columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values in their column's type, where pages store another (`flashsim.storage.columns.stored_column`)."""
+    if values.type == kind:
+        return values
+    if pa.types.is_union(values.type):
+        values = pa.array([None if value is None else str(value) for value in values.to_pylist()], pa.string())
+    if pa.types.is_temporal(kind) and not pa.types.is_null(values.type):
+        return from_texts(values, kind)
+    if pa.types.is_decimal(kind):
+        return values.cast(pa.string()).cast(kind)
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.int8()).cast(kind)
+    return values.cast(kind, safe=not pa.types.is_floating(kind))
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A program in a plan."""
+    """A program in a plan: a member of `algorithms.programs` or the path of a Python file, with what its ``start`` takes.
 
-    #: A member of `algorithms.programs`, or the path of a Python file.
+    `text` is the stage as EXPLAIN shows it, and `build` a plan whose rows are the program's parameter ``build``, as one batch.
+    """
+
     program: str
-    #: What the member's ``start`` takes.
     parameters: Mapping[str, Any]
-    #: The stage as EXPLAIN shows it.
     text: str
-    #: A plan whose rows are the program's parameter ``build``, as one batch.
     build: Plan | None = None
 
     def start(self, schema: pa.Schema, build: pa.RecordBatch | None = None, room: int | None = None) -> Operator:
@@ -43,26 +155,15 @@ class Stage:
         operator.program = self.program
         return operator
 
-    @property
-    def gathers(self) -> bool:
-        """True if the rows that it hands on are fewer, and grow in number more slowly than those that it takes."""
-        return self.program in ("aggregation", "top-k")
-
 
 @dataclass(frozen=True)
 class Plan:
-    """A scan of some columns of a table, and stages."""
+    """A scan of the columns of a table that are read, in its order, and stages; the scan calls a column ``alias.column``."""
 
     table: str
-    #: The table's name in the query: the scan calls a column ``alias.column``.
     alias: str
-    #: Those that are read, in the table's order.
     columns: tuple[str, ...]
     stages: list[Stage] = field(default_factory=list)
-
-    def scanned(self, schema: pa.Schema) -> pa.Schema:
-        """Schema of the rows that the scan hands on, given the table's."""
-        return pa.schema([(f"{self.alias}.{name}", schema.field(name).type) for name in self.columns])
 
     @property
     def most_pushed(self) -> int:
@@ -112,7 +213,6 @@ class PlanRun:
         return sum(self.builds[stage].rows.nbytes for stage in self.broadcast)
 
     def share(self, part: int) -> pa.RecordBatch:
-        """The rows of a part, if no operator follows on the host."""
         return self.rows.slice(sum(each.rows for each in self.parts[:part]), self.parts[part].rows)
 
 
@@ -126,7 +226,7 @@ def run(
     Of a sample one in so many of its pages is read; 0: the whole table.  `builds` are runs of build sides that were made before, by stage.
     """
     table = tables[plan.table]
-    schema = plan.scanned(table.schema)
+    schema = pa.schema([(f"{plan.alias}.{name}", table.schema.field(name).type) for name in plan.columns])
     if builds is None:
         builds = build_runs(plan, tables)
     own = [number for number in co_partitioned(plan, tables) if number < stages]
@@ -135,11 +235,11 @@ def run(
     outputs: list[pa.RecordBatch] = []
     for drive, (mine, extents) in enumerate(table.on_drives(drives, sample)):
         scan = Scan(mine, plan.columns, schema)
-        operators = _started(plan, schema, range(stages), rows | {number: builds[number].share(drive) for number in own}, room)
+        operators = _start(plan, schema, range(stages), rows | {number: builds[number].share(drive) for number in own}, room)
         parts.append(_part(scan, operators, extents, outputs))
     last = operators[-1] if operators else scan
     host = [*filter(None, [whole_of(last)])]
-    for operator in _started(plan, [last, *host][-1].schema, range(stages, len(plan.stages)), rows):
+    for operator in _start(plan, [last, *host][-1].schema, range(stages, len(plan.stages)), rows):
         host += filter(None, [operator, whole_of(operator)])
     result = one_batch([last, *host][-1].schema, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
@@ -168,8 +268,7 @@ def co_partitioned(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
     return stages
 
 
-def _started(plan: Plan, schema: pa.Schema, stages: range, builds: Mapping[int, Any], room: int | None = None) -> list[Operator]:
-    """Operators of some stages, the first for rows of a schema, with the rows of build sides by stage."""
+def _start(plan: Plan, schema: pa.Schema, stages: range, builds: Mapping[int, Any], room: int | None = None) -> list[Operator]:
     operators: list[Operator] = []
     for number in stages:
         operators.append(plan.stages[number].start(schema, builds.get(number), room))
@@ -178,7 +277,6 @@ def _started(plan: Plan, schema: pa.Schema, stages: range, builds: Mapping[int, 
 
 
 def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: list[pa.RecordBatch]) -> DrivePart:
-    """Run operators over some extents, and append the rows that they hand on."""
     part = DrivePart()
 
     def account(rows: pa.RecordBatch | None) -> tuple[Counter[str], int]:

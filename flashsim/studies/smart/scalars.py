@@ -114,9 +114,8 @@ def _number(text: str) -> pa.Scalar:
         return pa.scalar(int(text), pa.int64())
     value = Decimal(text)
     _, digits, exponent = value.as_tuple()
-    if max(len(digits), -int(exponent)) > _MOST_DIGITS:
-        return pa.scalar(float(text))
-    return pa.scalar(value, pa.decimal128(max(len(digits), -int(exponent)), -int(exponent)))
+    precision = max(len(digits), -int(exponent))
+    return pa.scalar(value, pa.decimal128(precision, -int(exponent))) if precision <= _MOST_DIGITS else pa.scalar(float(text))
 
 
 def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -15,18 +16,15 @@ from flashsim.core.parameters import check_once
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS, format_duration, format_size, parse_count
-from flashsim.device.presets import Preset
 from flashsim.device.smart.client import Polling
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.execution import cpu as cpus
 from flashsim.storage.relation import Records
 from flashsim.studies.presentation.timeline import write_timeline
-from flashsim.studies.smart.energy import energies
+from flashsim.studies.smart import timing
 from flashsim.studies.smart.placing import AUTO, DRIVE, ERROR, HOST, Estimates, Placement, estimates
-from flashsim.studies.smart.plans import Plan, PlanRun, Stage, run
+from flashsim.studies.smart.plans import EXTENT, Plan, PlanRun, Stage, StoredTable, run
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import EXTENT, StoredTable
-from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, fresh_drives, host_reads, host_seconds
+from flashsim.studies.smart.timing import Machine
 
 #: Bytes of a page in the map of a simulated drive.
 _MAP_ENTRY = 4
@@ -100,20 +98,14 @@ def choose(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, wher
 def _trial(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, placement: Placement, builds: Mapping[int, PlanRun]) -> Trial:
     inside, table = placement.where == DRIVE, tables[plan.table]
     page_size = table.file.page_size
-    if inside:
-        _check_memory(machine, table)
+    if inside and machine.preset.flash and (free := free_memory()) is not None:  # each simulated drive has a map of its pages
+        count = sum(len(extents) > 0 for _, extents in table.on_drives(machine.drives))
+        if (size := count * machine.preset.flash.logical_pages * _MAP_ENTRY) > free:
+            raise CapacityError(f"drives: {count} simulated drives take {format_size(size)} of memory, and {format_size(free)} are free")
     result = run(plan, tables, placement.stages, machine.drives, machine.room if inside else None, builds=builds)
-    drives = fresh_drives(machine, result) if inside else []
-    seconds = drive_seconds(machine, result, page_size, drives) if inside else host_seconds(machine, result, page_size)
-    return Trial(placement, result, seconds, build_seconds(machine, result, page_size, result.own if inside else ()), drives)
-
-
-def _check_memory(machine: Machine, table: StoredTable) -> None:
-    """Refuse more simulated drives at once than memory holds: each has a map of its pages."""
-    count, flash = sum(len(extents) > 0 for _, extents in table.on_drives(machine.drives)), machine.preset.flash
-    size, free = count * flash.logical_pages * _MAP_ENTRY if flash else 0, free_memory()
-    if free is not None and size > free:
-        raise CapacityError(f"drives: {count} simulated drives take {format_size(size)} of memory, and {format_size(free)} are free")
+    drives = timing.fresh_drives(machine, result) if inside else []
+    seconds = timing.drive_seconds(machine, result, page_size, drives) if inside else timing.host_seconds(machine, result, page_size)
+    return Trial(placement, result, seconds, timing.build_seconds(machine, result, page_size, result.own if inside else ()), drives)
 
 
 PLACES = (AUTO, HOST, DRIVE)
@@ -135,90 +127,68 @@ class Answer:
         return self.choice.estimates
 
     @property
-    def placement(self) -> Placement:
-        return self.choice.trial.placement
-
-    @property
-    def run(self) -> PlanRun:
-        return self.choice.trial.run
-
-    @property
     def seconds(self) -> float:
         """Simulated time of the scan and all behind it."""
         return self.choice.trial.seconds
 
-    @property
-    def build_seconds(self) -> float:
-        """Simulated time of the host's reading of build sides, before the scan."""
-        return self.choice.trial.build_seconds
-
     def title(self) -> str:
-        """The outcome in a line."""
         drives = f"{self.machine.drives} x " if self.machine.drives > 1 else ""
-        where = "in the drive" if self.placement.where == DRIVE else "on the host"
+        where = "in the drive" if self.choice.trial.placement.where == DRIVE else "on the host"
         took, pages = format_duration(round(self.choice.trial.total * SECONDS)), self.table.file.layout.page_title
-        rows = self.run.rows.num_rows
+        rows = self.choice.trial.run.rows.num_rows
         return f"{rows:,} row{'s' * (rows != 1)} in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a placement: seconds by formula, and of those that were run simulated."""
         rows = []
-        for each in self.estimates.placements:
+        for each in self.choice.estimates.placements:
             inside = [stage.program for stage in self.plan.stages[: each.stages]]
-            rows.append({
-                "where": each.where, "inside": " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing",
-                "estimate_s": None if each.problem else each.seconds, "rows_to_host": None if each.problem else round(each.rows),
-                "chosen": each == self.placement, "simulated_s": self.choice.simulated.get(each),
-                "problem": each.problem,
-            })  # fmt: skip
+            row: dict[str, Any] = {"where": each.where, "inside": " > ".join(["scan", *inside]) if each.where == DRIVE else "nothing"}
+            row |= {"estimate_s": None if each.problem else each.seconds, "rows_to_host": None if each.problem else round(each.rows)}
+            row |= {"chosen": each == self.choice.trial.placement, "simulated_s": self.choice.simulated.get(each)}
+            rows.append(row | {"problem": each.problem})
         return rows
 
     def explain(self) -> list[dict[str, Any]]:
         """A row an operator: where it runs, and what it does."""
-        inside = self.placement.stages if self.placement.where == DRIVE else -1
+        trial = self.choice.trial
+        inside = trial.placement.stages if trial.placement.where == DRIVE else -1
         scan = f"{self.plan.table}: {', '.join(self.plan.columns)}"
         rows = [{"operator": "scan", "where": DRIVE if inside >= 0 else HOST, "detail": scan}]
         for number, stage in enumerate(self.plan.stages):
             where = DRIVE if number < inside else HOST
             rows.append({"operator": stage.program, "where": where, "detail": stage.text})
             if stage.build:
-                own, size = where == DRIVE and number in self.run.own, f"{self.run.builds[number].rows.num_rows:,} rows"
+                own, size = where == DRIVE and number in trial.run.own, f"{trial.run.builds[number].rows.num_rows:,} rows"
                 how = ", co-partitioned" if own else ", broadcast" if where == DRIVE else ""
                 rows.append({"operator": "build side", "where": DRIVE if own else HOST, "detail": f"{stage.build.table}: {size}{how}"})
         return rows
 
     def as_dict(self) -> dict[str, Any]:
         """The answer JSON-ready, without its rows."""
-        page_size = self.table.file.page_size
-        drives, energy = energies(self.machine, self.run, page_size, self.choice.trial.drives, self.seconds, self.build_seconds)
-        return {
-            "where": self.placement.where,
-            "chosen_by": self.choice.by,
-            "seconds": self.seconds,
-            "build_seconds": self.build_seconds,
-            "result_rows": self.run.rows.num_rows,
-            "result_bytes": self.run.results,
-            "program_memory": max((part.memory for part in self.run.parts), default=0),
-            "break_even": self.estimates.break_even,
-            "drives": drives,
-            "energy": energy,
-            "explain": self.explain(),
-            "placements": [{name: value for name, value in row.items() if value != ""} for row in self.rows()],
-        }
+        trial, run = self.choice.trial, self.choice.trial.run
+        drives, energy = timing.energies(self.machine, run, self.table.file.page_size, trial.drives, trial.seconds, trial.build_seconds)
+        document: dict[str, Any] = {"where": trial.placement.where, "chosen_by": self.choice.by}
+        document |= {"seconds": trial.seconds, "build_seconds": trial.build_seconds}
+        document |= {"result_rows": run.rows.num_rows, "result_bytes": run.results}
+        document |= {"program_memory": max((part.memory for part in run.parts), default=0)}
+        document |= {"break_even": self.choice.estimates.break_even, "drives": drives, "energy": energy, "explain": self.explain()}
+        return document | {"placements": [{name: value for name, value in row.items() if value != ""} for row in self.rows()]}
 
     def write_timeline(self, path: Path, packed: bool) -> None:
         """Serve the first drive's reads, or run its program, anew, and write what the drive's parts and cores did."""
         flash, inside, page_size = self.machine.preset.flash, self.machine.preset.inside, self.table.file.page_size
+        run = self.choice.trial.run
         parts = {"dies": flash.dies, "channels": flash.channels} if flash else {}
         cores = (inside.cores if inside else 0) if flash and flash.bus_rate else None
         with write_timeline(path, packed, self.machine.preset.name, **parts, cores=cores) as timeline:
             if self.choice.trial.drives:
-                drives = fresh_drives(self.machine, self.run)
+                drives = timing.fresh_drives(self.machine, run)
                 drives[0].record_spans(True)
-                drive_seconds(self.machine, self.run, page_size, drives)
+                timing.drive_seconds(self.machine, run, page_size, drives)
                 timeline.add_spans(drives[0].spans())
-            elif part := next((each for each in self.run.parts if each.pages), None):
-                device, requests = host_reads(self.machine, part, page_size)
+            elif part := next((each for each in run.parts if each.pages), None):
+                device, requests = timing.host_reads(self.machine, part, page_size)
                 device.record_spans()
                 completions = device.serve(requests, settle=False)
                 timeline.add_spans(device.spans())
@@ -226,22 +196,15 @@ class Answer:
 
     def frame(self) -> pa.Table:
         """The rows of the result; sums of integers as such where they are small enough."""
-        return pa.table({name: _narrow(column) for name, column in zip(self.run.rows.schema.names, self.run.rows.columns, strict=True)})
+        rows = self.choice.trial.run.rows
+        return pa.table({name: _narrow(column) for name, column in zip(rows.schema.names, rows.columns, strict=True)})
 
 
 def _narrow(column: pa.Array) -> pa.Array:
-    if not (pa.types.is_decimal(column.type) and column.type.scale == 0 and column.type.precision > 30):
-        return column
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return column
-
-
-def machine_of(preset: Preset, cpu: str | None, drives: int, cores: int | None) -> Machine:
-    """A host with some drives, whose programs may have another number of cores than the preset's."""
-    machine = Machine(preset, None if cpu is None else cpus.load(cpu), drives)
-    return machine if cores is None else replace(machine, preset=replace(preset, inside=replace(machine.inside, cores=cores)))
+    if pa.types.is_decimal(column.type) and column.type.scale == 0 and column.type.precision > 30:
+        with suppress(pa.ArrowInvalid):
+            return column.cast(pa.int64())
+    return column
 
 
 def answer(
@@ -250,14 +213,8 @@ def answer(
 ) -> Answer:  # fmt: skip
     """Plan, place, run and time a query; one outside the language, or whose placement is not possible, is refused.
 
-    Parameters
-    ----------
-    sources
-        Rows of the tables, by the names that the query uses.
-    then
-        A program behind the query's own stages, as ``NAME:parameter=value,...`` or ``FILE.py:...``.
-    partition
-        Columns by whose hash tables are on drives, by table; extents of the others are striped.
+    `sources` are rows of the tables by the names that the query uses; `then` is a program behind its own stages (`stage_of`); `partition`
+    are columns by whose hash tables are on drives, by table, while extents of the others are striped.
     """
     if where != HOST:
         _ = machine.inside  # refuses a drive without
@@ -274,7 +231,7 @@ def answer(
     if then:
         plan.stages.append(stage_of(then))
     table = tables[plan.table]
-    check_capacity(machine, tables.values())
+    timing.check_capacity(machine, tables.values())
     return Answer(plan, table, machine, choose(plan, tables, machine, where, progress))
 
 

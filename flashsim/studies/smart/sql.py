@@ -29,37 +29,25 @@ _CLAUSES = {"expressions", "from_", "from", "joins", "where", "group", "having",
 
 
 def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int] | None = None) -> Plan:
-    """The plan of a query.
+    """The plan of a query; one that is no SQL, or outside the language, is a FlashsimError.
 
     Schemas and rows are those of each table, by the names that queries use: of joined tables the largest is scanned last, and the others
     lie in memory.
-
-    Raises
-    ------
-    FlashsimError
-        The query is no SQL, or outside the language.
-    UnknownNameError, SchemaError
-        A table or column does not exist, or types do not fit.
     """
     try:
         statements = [each for each in sqlglot.parse(query, dialect="duckdb") if each is not None]
+        if len(statements) != 1 or not isinstance(statements[0], exp.Select):
+            raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
+        return _Binder(schemas, rows or {}).bind(statements[0])
     except RecursionError:
         raise FlashsimError("query: its expressions are nested too deeply") from None
     except SqlglotError as problem:
         reason = str(problem).splitlines()[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
         raise FlashsimError(f"query: {shortened(reason)}; supported: {LANGUAGE}") from None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        raise FlashsimError(f"query: one SELECT is needed; supported: {LANGUAGE}")
-    try:
-        return _Binder(schemas, rows or {}).bind(statements[0])
-    except RecursionError:
-        raise FlashsimError("query: its expressions are nested too deeply") from None
 
 
 @dataclass
 class _Table:
-    """A table in a FROM clause."""
-
     name: str
     alias: str
     schema: pa.Schema
@@ -115,7 +103,6 @@ class _Binder:
         return table
 
     def _named(self, table: str) -> list[_Table]:
-        """The tables that a name means; all of them without one."""
         tables = [each for each in self._tables.values() if _folded(table) in ("", _folded(each.alias))]
         if not tables:
             raise UnknownNameError("table", table, self._tables)
@@ -123,11 +110,10 @@ class _Binder:
 
     def _column(self, node: exp.Column) -> Column:
         """A column of one of the tables; of one that USING names the first."""
-        places = [
-            (each, name) for each in self._named(node.table) for name in each.columns(not node.table) if _folded(name) == _folded(node.name)
-        ]
+        tables, folded = self._named(node.table), _folded(node.name)
+        places = [(each, name) for each in tables for name in each.columns(not node.table) if _folded(name) == folded]
         if not places:
-            raise UnknownNameError("column", node.name, {name for each in self._named(node.table) for name in each.schema.names})
+            raise UnknownNameError("column", node.name, {name for each in tables for name in each.schema.names})
         if len({each.alias for each, _ in places}) == 1 < len(places):  # names that differ in nothing but case
             spellings = " or ".join(name for _, name in places)
             places = [place for place in places if place[1] == node.name]
@@ -148,7 +134,6 @@ class _Binder:
         return None
 
     def _sources(self, select: exp.Select) -> Plan:
-        """The scan, and the stages of selections and joins."""
         source = select.args.get("from_") or select.args.get("from")
         if source is None:
             raise FlashsimError(f"query: it reads no table; supported: {LANGUAGE}")
@@ -208,7 +193,6 @@ class _Binder:
         return stages
 
     def _in(self, node: exp.In) -> Stage:
-        """A semi-join with a query of its own."""
         query = node.args["query"].unnest()
         if not isinstance(query, exp.Select) or node.args.get("negate"):
             raise unsupported(node)
@@ -231,7 +215,6 @@ class _Binder:
         return Stage("semi-join", {"probe": probe}, f"{probe} in {key}", Plan(table.name, table.alias, self._columns(table), stages))
 
     def _outputs(self, select: exp.Select) -> None:
-        """Aggregation, what is computed of its result, and the order."""
         items = [item for each in select.expressions for item in self._expanded(each)]
         group = select.args.get("group")
         orders = select.args["order"].expressions if select.args.get("order") else []
@@ -254,16 +237,12 @@ class _Binder:
             if orders and not {each.sql() for each in order_nodes} <= {each.sql() for each in nodes}:
                 raise FlashsimError("query: ORDER BY of SELECT DISTINCT must name columns of the result")
             self._stages.append(Stage("aggregation", {"keys": [*names, *hidden], "aggregates": []}, f"distinct {', '.join(names)}"))
-        self._order(select, orders, list(hidden), len(columns))
-
-    def _order(self, select: exp.Select, nodes: list[exp.Expression], hidden: list[str], columns: int) -> None:
         limit, skip = (_whole_number(select.args.get(name)) for name in ("limit", "offset"))
-        if not nodes and limit is None and skip is None:
-            return
-        ways = [(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in nodes]
-        orders = [Order(name, *way) for name, way in zip(hidden, ways, strict=True)]
-        text = f"{', '.join(each.sql(dialect='duckdb') for each in nodes) or 'any order'}{'' if limit is None else f', {limit} rows'}"
-        self._stages.append(Stage("top-k", {"orders": orders, "limit": limit, "skip": skip or 0, "columns": columns}, text))
+        if orders or limit is not None or skip is not None:
+            ways = [(bool(each.args.get("desc")), bool(each.args.get("nulls_first"))) for each in orders]
+            by = [Order(name, *way) for name, way in zip(hidden, ways, strict=True)]
+            text = f"{', '.join(each.sql(dialect='duckdb') for each in orders) or 'any order'}{'' if limit is None else f', {limit} rows'}"
+            self._stages.append(Stage("top-k", {"orders": by, "limit": limit, "skip": skip or 0, "columns": len(columns)}, text))
 
     def _expanded(self, node: exp.Expression) -> list[exp.Expression]:
         """The columns that a star stands for; any other expression as it is."""
@@ -280,9 +259,8 @@ class _Binder:
     ) -> Resolve:
         """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
         own = {_folded(name) for each in self._tables.values() for name in each.schema.names}  # come before the result's
-        groups = [
-            each if isinstance(each, exp.Column) and _folded(each.name) in own else _ordered_by(each, nodes, names) for each in groups
-        ]
+        is_own = [isinstance(each, exp.Column) and _folded(each.name) in own for each in groups]
+        groups = [each if as_is else _ordered_by(each, nodes, names) for each, as_is in zip(groups, is_own, strict=True)]
         keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
         columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
         aggregates: dict[str, Aggregate] = {}
@@ -342,7 +320,6 @@ def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expr
 
 
 def _selection(conditions: list[Expression]) -> list[Stage]:
-    """A selection by all conditions, if there are any."""
     if not conditions:
         return []
     predicate = joined("and", conditions)
@@ -365,11 +342,9 @@ def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[s
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Names of the result's columns, those that repeat with a number."""
     unique: list[str] = []
     for name in names:
-        every = chain([name], (f"{name}_{number}" for number in count(1)))
-        unique.append(next(each for each in every if each not in unique))
+        unique.append(next(each for each in chain([name], (f"{name}_{number}" for number in count(1))) if each not in unique))
     return unique
 
 

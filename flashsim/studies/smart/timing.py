@@ -1,27 +1,26 @@
 """Simulated times of a plan's run: pages to the host over the link, or programs in sessions inside the drives; and prices of their work."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from algorithms.programs.projection import COMPUTE
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.request import READ, SECTOR, Integers, Requests, make_requests
-from flashsim.core.units import SECONDS
+from flashsim.core.units import JOULES, SECONDS, WATTS, transfer_time
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.smart import client
-from flashsim.device.smart.inside import Inside
+from flashsim.device.smart.inside import Inside, energy_of
 from flashsim.device.smart.protocol import Status, Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution.cpu import DEFAULT, CpuModel, kernel_times
 from flashsim.execution.requests import HOST, Work
-from flashsim.studies.smart.plans import DrivePart, PlanRun
-from flashsim.studies.smart.tables import EXTENT, READ_COLUMNS, StoredTable
+from flashsim.ssd.energy import in_joules
+from flashsim.studies.smart.plans import EXTENT, READ_COLUMNS, DrivePart, PlanRun, StoredTable
 
 #: Extents that a host reads at once.
 OUTSTANDING = 8
@@ -67,7 +66,6 @@ class Machine:
 
 
 def priced(work: Mapping[str, int], prices: Mapping[str, float]) -> float:
-    """Time of some work, ns."""
     return sum(prices.get(kind, prices[DEFAULT]) * count for kind, count in work.items())
 
 
@@ -134,17 +132,16 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
     host = priced(run.host, machine.host_prices)
     rate = max(1, int(run.results * SECONDS / host)) if run.results and host else 0
     shares = client.run(devices, tasks, client.Polling(rate=rate))
-    for share in shares:
-        if share.status is Status.NO_MEMORY:
+    for status in (share.status for share in shares):
+        if status is Status.NO_MEMORY:
             bound = f"the program needs {max(task.memory for task in tasks)} B beside its extents"
             raise InvalidParameterError("memory", f"{machine.inside.memory} B in {machine.preset.name}", bound)
-        if share.status is not Status.DONE:
-            raise InvalidParameterError("program", share.status.name.lower().replace("_", " "), "it must end")
+        if status is not Status.DONE:
+            raise InvalidParameterError("program", status.name.lower().replace("_", " "), "it must end")
     return max((share.end for share in shares), default=0) / SECONDS
 
 
 def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
-    """A drive for each part of a run that has extents."""
     return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
@@ -161,3 +158,39 @@ def _task(machine: Machine, run: PlanRun, number: int, page_size: int) -> Task:
     sent, room = SECTOR + run.sent, OUTSTANDING * max(EXTENT, int(results.max()))
     steps = Steps((np.cumsum(lengths > 0) - 1) * EXTENT * (lengths > 0), lengths, work, results)
     return Task(steps, part.memory, machine.inside.cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
+
+
+#: Power of a machine with a drive when idle, W (do2012, section 5.4.1.2), and energy of its host to take in and scan a byte, J: solved from
+#: the thesis's energies over idle of the SSD and the disk.
+IDLE, HOST_BYTE = 235.0, 82.6e-9
+
+
+def energies(
+    machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], scan: float, builds: float
+) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
+    """Shares of the time in which bus and cores of each drive with pages were busy, and its energy, J; and that of host and drives by part.
+
+    Nothing, and None, of drives without powers.  `drives` are those that ran a program; without them the host read the pages, each of which
+    passed the bus once.  The scan and all behind it took `scan` s, and the build sides before `builds` s.
+    """
+    if machine.preset.inside is None or machine.preset.flash is None:
+        return [], None
+    inside, rate, elapsed = machine.preset.inside, machine.preset.flash.bus_rate, max(1, round(scan * SECONDS))
+    counters: list[Mapping[str, Any]] = [drive.statistics() for drive in drives] or [
+        {"bus_busy_ns": transfer_time(sum(part.pages) * page_size, rate), "core_busy_ns": 0} for part in run.parts if part.pages
+    ]
+    rows = []
+    for each in counters:
+        shares = {"bus": each["bus_busy_ns"] / elapsed, "cores": each["core_busy_ns"] / elapsed / inside.cores}
+        energy = energy_of(inside, each, elapsed)
+        rows.append({"busy": shares, "energy": in_joules(energy._asdict()) | {"over_idle": energy.over_idle / JOULES}})
+    built = _build_pages(run, run.own if drives else ()) * page_size
+    reading = sum(each["energy"]["over_idle"] for each in rows) + built / rate * inside.active / WATTS
+    idle = (IDLE + (machine.drives - 1) * inside.idle / WATTS) * (scan + builds)
+    host = HOST_BYTE * (built + (run.results if drives else run.pages * page_size))
+    return rows, {"idle": idle, "drives": reading, "host": host, "over_idle": reading + host, "total": idle + reading + host}
+
+
+def _build_pages(run: PlanRun, own: Sequence[int]) -> int:
+    """Pages of build sides that the host reads: all but those that each drive has of its own."""
+    return sum(build.pages + _build_pages(build, ()) for stage, build in run.builds.items() if stage not in own)

@@ -25,10 +25,9 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.hdd.parameters import HddParameters
 from flashsim.studies.presentation import plots
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Table, captioned
-from flashsim.studies.replaying.comparison import demerit
+from flashsim.studies.replaying.device_report import demerit
 from flashsim.studies.replaying.survey import column
 from traces.format import disksim
 from traces.format.base import read_trace, recognise

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 
 from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 from flashsim.studies.presentation.plots import LINES, legend, panels
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
 from flashsim.studies.validation.joins import AGREE, JoinsValidation, Witnesses, engines_differ, seconds
 

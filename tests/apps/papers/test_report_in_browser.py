@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from flashsim.studies.presentation.plots import style, svg
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Table
 from tests.browser import Browser, Page
 

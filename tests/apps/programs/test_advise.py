@@ -25,8 +25,7 @@ from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.operations.face._traces import trace_file
-from flashsim.studies.replaying.comparison import ALL, by_operation
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.device_report import ALL, DeviceReport, by_operation
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import survey

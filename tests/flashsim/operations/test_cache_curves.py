@@ -8,7 +8,8 @@ import pytest
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
 from flashsim.studies.caching.curves import curves
-from flashsim.studies.caching.session import CacheStudy, execute
+from flashsim.studies.caching.running import CacheStudy
+from flashsim.studies.caching.session import execute
 from flashsim.studies.caching.sources import ArrayTrace, of_values
 from tests.cases import with_each
 

@@ -16,8 +16,7 @@ from flashsim.core.units import HOURS, MIB, SECONDS
 from flashsim.pools import PoolOptions
 from flashsim.studies.designs import session
 from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
-from flashsim.studies.runs.jobs import Settings
-from flashsim.studies.runs.parallel import leave_messages, worker_messages
+from flashsim.studies.runs.jobs import Settings, leave_messages, worker_messages
 from tests.cases import with_each
 from tests.processes import wait_until
 
@@ -74,7 +73,7 @@ def test_designs_side_by_side_do_the_same(own_results: Path) -> None:
 
 
 def test_what_workers_say_is_heard_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashsim.studies.runs.parallel._OFTEN", 0.01)
+    monkeypatch.setattr("flashsim.studies.runs.jobs._OFTEN", 0.01)
     monkeypatch.setattr(activity, "_workers", None)
     said: list[str] = []
     with worker_messages(said.append) as folder:

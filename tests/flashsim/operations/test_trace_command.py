@@ -24,8 +24,7 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.machine import load as load_files
 from flashsim.execution.requests import Algorithm, Cpu
 from flashsim.storage.rows import Tuples
-from flashsim.studies.replaying.comparison import recorded_report
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.device_report import DeviceReport, recorded_report
 from flashsim.studies.replaying.simulated import ReplaySettings, replay
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.joining import lay_out, open_pair

@@ -24,10 +24,9 @@ from flashsim.storage.source.base import TableRecords
 from flashsim.studies.presentation.tables import as_text
 from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import DRIVE, Placement, estimates
-from flashsim.studies.smart.plans import Plan, run
+from flashsim.studies.smart.plans import Plan, StoredTable, run
 from flashsim.studies.smart.session import choose
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
 from tests.cases import with_each
 
@@ -388,7 +387,7 @@ def test_a_timeline_of_the_host_has_its_reads(device: str, tmp_path: Path) -> No
     result = fs.smart("SELECT sum(a) FROM t", table={"t": {"a": np.arange(300_000)}}, device=device, where="host").result
     result.write_timeline(tmp_path / "t.json", False)
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    assert sum(event.get("cat") == "request" for event in events) == len(result.run.parts[0].pages)
+    assert sum(event.get("cat") == "request" for event in events) == len(result.choice.trial.run.parts[0].pages)
 
 
 def test_provenance_has_the_tables_as_they_were_given(tmp_path: Path) -> None:

@@ -19,10 +19,9 @@ from flashsim.storage.source.base import TableRecords
 from flashsim.studies.presentation.terminal import Explanation
 from flashsim.studies.smart import session
 from flashsim.studies.smart.placing import AUTO, DRIVE, HOST, Placement, estimates
-from flashsim.studies.smart.plans import Plan, run
+from flashsim.studies.smart.plans import Plan, StoredTable, run
 from flashsim.studies.smart.session import FORMULA, REQUEST, SIMULATION, Choice, choose
 from flashsim.studies.smart.sql import plan_of
-from flashsim.studies.smart.tables import StoredTable
 from flashsim.studies.smart.timing import Machine, build_seconds, drive_seconds, host_seconds
 
 PRESETS = ("samsung-smart-400gb", "csd-arm-4tb")

@@ -25,7 +25,7 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.presentation.plots import scatter_beside
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Section
 from flashsim.studies.presentation.tables import Table, as_text
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.jobs import SHIPS_MODEL, Settings

@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from flashsim.apps.programs.advice.session import Advice
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.studies.presentation.plots import MARKED, legend, lines, panels, stroke
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.trace_report import served_share
 from traces.file.page_trace import PAGE_SIZE

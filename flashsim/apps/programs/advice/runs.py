@@ -18,8 +18,7 @@ from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.pools.devices import wear
-from flashsim.studies.replaying.comparison import ALL, by_operation
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.studies.replaying.device_report import ALL, DeviceReport, by_operation
 from flashsim.studies.replaying.observation import Observation, growth
 from flashsim.studies.replaying.preconditioning import bring_into
 from flashsim.studies.replaying.simulated import ReplaySettings, observers, replay

@@ -9,7 +9,7 @@ from flashsim.apps.papers.do2012.scans import DISK, DISK_POWER, PAGE, ROWS, ROWS
 from flashsim.device import presets
 from flashsim.studies.judging.claims import Verdict
 from flashsim.studies.runs.jobs import make
-from flashsim.studies.smart.energy import HOST_BYTE, IDLE
+from flashsim.studies.smart.timing import HOST_BYTE, IDLE
 
 PART = 1 / 200
 

@@ -20,7 +20,7 @@ from flashsim.core.members import Family
 from flashsim.studies.judging.cells import less, number, statement
 from flashsim.studies.judging.claims import Claim, Judgement
 from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Section
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
 from tests.html_page import whole

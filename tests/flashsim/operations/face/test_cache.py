@@ -18,7 +18,7 @@ import flashsim as fs
 from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import FlashsimError
 from flashsim.studies.caching.comparison import interval
-from flashsim.studies.caching.sizes import parse_sizes, pool_sizes
+from flashsim.studies.caching.running import parse_sizes, pool_sizes
 from tests.cases import with_each
 from tests.commands import Run
 from tests.html_page import whole

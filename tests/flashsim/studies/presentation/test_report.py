@@ -16,8 +16,7 @@ from flashsim.studies.bench.session import Session
 from flashsim.studies.bench.session import write_report as write_bench_report
 from flashsim.studies.bench.uflip import COLUMNS
 from flashsim.studies.presentation.plots import STEPS, legend, lines, style, svg
-from flashsim.studies.presentation.report import Report, cards
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section, cards
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.report import write_report

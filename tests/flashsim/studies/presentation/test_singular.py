@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flashsim.studies.presentation.singular import singular
+from flashsim.studies.presentation.terminal import singular
 from tests.cases import with_each
 
 

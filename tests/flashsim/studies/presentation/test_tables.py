@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Section
 from flashsim.studies.presentation.tables import Table, as_text, captioned, wrapped
 from flashsim.studies.presentation.terminal import Explanation, fitted
 from tests.tiers import examples

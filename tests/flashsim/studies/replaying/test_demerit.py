@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.studies.replaying.comparison import demerit, histogram_demerit
+from flashsim.studies.replaying.device_report import demerit, histogram_demerit
 from traces.summary.histogram import Histogram
 
 TIMES = st.lists(st.integers(0, 10**10), min_size=1, max_size=30)

@@ -317,7 +317,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     code = f"""
 import os, time
 from pathlib import Path
-from flashsim.studies.runs.parallel import each
+from flashsim.studies.runs.jobs import each
 def work(number):
     Path(f"begun-{{os.getpid()}}").touch()
     time.sleep({2 * seconds(60)})

@@ -12,7 +12,7 @@ from flashsim.apps.papers import base as papers
 from flashsim.apps.papers.do2009.runs import Setup
 from flashsim.core.errors import FlashsimError
 from flashsim.core.source_files import SourceTree, source_tree
-from flashsim.studies.runs import jobs, kept, parallel
+from flashsim.studies.runs import jobs, kept
 from flashsim.studies.runs.jobs import Job, Settings
 
 SCALE = 0.01
@@ -185,7 +185,7 @@ def test_a_cluster_gives_the_same_results_as_one_process() -> None:
 @pytest.mark.parametrize("address, says", [("tcp://127.0.0.1:9", "no Dask scheduler answers"), ("nowhere", "no Dask scheduler answers")])
 def test_a_cluster_that_does_not_answer_is_told(address: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(parallel, "_REACHED_WITHIN", 1)
+    monkeypatch.setattr(jobs, "_REACHED_WITHIN", 1)
     with pytest.raises(FlashsimError, match=says):
         jobs.make([Setup("bnl", 600).job(Settings(SCALE))], Settings(SCALE, fresh=True, cluster=address))
     assert {client.status for client in distributed.Client._instances} <= {"closed"}  # else it is closed at exit, with a traceback

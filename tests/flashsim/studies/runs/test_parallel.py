@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.studies.runs.parallel import each
+from flashsim.studies.runs.jobs import each
 
 
 def test_processes_name_files_from_where_they_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

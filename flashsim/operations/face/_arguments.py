@@ -1,4 +1,4 @@
-"""Tables as arguments: sources by name, files, DataFrames and anything that Arrow reads, as the sources of a join."""
+"""Arguments that are tables, as a join takes them: names of sources, files, frames, Arrow; or devices: presets, drives, files."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import pyarrow as pa
 
 from flashsim.core.errors import InvalidParameterError, SchemaError, UnknownNameError
+from flashsim.device import presets
+from flashsim.device.access import is_path
 from flashsim.operations.fields import Field, several, text
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TableRecords, TextRecords
 
-if TYPE_CHECKING:  # names of sources need it not
+if TYPE_CHECKING:  # names of sources and presets have no use for their libraries
     import pandas as pd
+
+    from flashsim.operations.face.drive import Drive
 
 
 class ArrowStream(Protocol):
     """Arrow tables and readers, and the frames of pandas, Polars and DuckDB."""
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Arrow's stream interface."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 #: Messages that say what a table, and a trace, may be.
@@ -51,7 +54,6 @@ def by_name(value: Any, parameter: str, form: str = "NAME=SOURCE, such as t=tpch
 
 
 def _types(value: Any, parameter: str) -> dict[str, str]:
-    """Names of types by column, which texts hold with commas between."""
     if not isinstance(value, Mapping):
         value = [part for each in several(value or [""], parameter) for part in re.split(r",(?![^(]*\))", text(each, parameter))]
     types = by_name(value, parameter, "COLUMN=TYPE, such as id=int64")
@@ -65,8 +67,14 @@ Types = Annotated[Any, Field(_TYPES, "COLUMN=TYPE,...", _types, several=True, py
 
 
 def sources(values: Mapping[str, Any], types: Mapping[str, str] | None = None) -> dict[str, Source]:
-    """The rows of relations by the names that they have in messages; types of text files' columns, by ``COLUMN`` or ``NAME.COLUMN``."""
-    opened = {name: source(value, name) for name, value in values.items()}
+    """The rows of relations by the names that they have in messages; types of text files' columns, by ``COLUMN`` or ``NAME.COLUMN``.
+
+    A value is ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
+    """
+    opened: dict[str, Source] = {}
+    for name, value in values.items():
+        is_name = isinstance(value, str | PathLike)
+        opened[name] = open_source(text(value, name)) if is_name else TableRecords(name, arrow_table(value, name))
     texts = {name: each for name, each in opened.items() if isinstance(each, TextRecords)}
     for column, kind in (types or {}).items():
         places = [(name, column) for name, each in texts.items() if column in each.names]
@@ -76,16 +84,6 @@ def sources(values: Mapping[str, Any], types: Mapping[str, str] | None = None) -
         for name, own in places:
             opened[name] = texts[name] = texts[name].with_type(own, type_named(kind, column))
     return opened
-
-
-def source(value: Any, parameter: str) -> Source:
-    """The rows of a relation, whose name in messages is `parameter`.
-
-    A value is ``tpch:customer@0.1``, ``do2009:orders@3``, a path, a DataFrame, whatever has Arrow's stream interface, or columns by name.
-    """
-    if isinstance(value, str | PathLike):
-        return open_source(text(value, parameter))
-    return TableRecords(parameter, arrow_table(value, parameter))
 
 
 def arrow_table(value: Any, parameter: str, bound: str = A_TABLE) -> pa.Table:
@@ -124,7 +122,27 @@ def key(on: Any, parameter: str = "on") -> str:
     if isinstance(on, list | tuple) and len(on) == 1:
         on = on[0]
     if not isinstance(on, str):
-        raise InvalidParameterError(
-            parameter, repr(on), "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
-        )
+        bound = "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
+        raise InvalidParameterError(parameter, repr(on), bound)
     return on
+
+
+def device_of(device: Any, parameter: str = "device") -> str | Drive:
+    """A drive, or the name of a preset or the path of a real file or block device."""
+    if not isinstance(device, str | PathLike):
+        from flashsim.operations.face.drive import Drive, drive
+
+        if isinstance(device, Mapping):
+            return drive(**device)
+        if not isinstance(device, Drive):
+            raise InvalidParameterError(parameter, repr(device), "a preset's name, an fs.drive or a path is needed")
+        return device
+    name = text(device, parameter)
+    if not is_path(name):
+        presets.load(name)
+    return name
+
+
+def preset_of(device: str | Drive) -> str:
+    """The name of a device's preset, or its path."""
+    return device if isinstance(device, str) else device.preset

@@ -10,17 +10,17 @@ import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.operations.face._tables import source
+from flashsim.operations.face._arguments import sources
+from flashsim.operations.face.watch import memory_by_request, memory_in_steps
 from flashsim.storage.heap_file import HeapFile
-from flashsim.studies.presentation.join_steps import memory_by_request, memory_in_steps
 from flashsim.studies.runs.joining import lay_out, open_pair
 from tests.cases import with_each
 
 
 @pytest.fixture(scope="module")
 def files() -> tuple[HeapFile, HeapFile]:
-    r = source(pd.DataFrame({"key": range(4000)}), "r")
-    s = source(pd.DataFrame({"key": [number * 7 % 4000 for number in range(8000)]}), "s")
+    frames = {"r": pd.DataFrame({"key": range(4000)}), "s": pd.DataFrame({"key": [number * 7 % 4000 for number in range(8000)]})}
+    r, s = sources(frames).values()
     one, other = open_pair(r, s, "key")
     return lay_out(one, 1024), lay_out(other, 1024)
 
