@@ -162,9 +162,9 @@ def _duration_text(value: Any, parameter: str) -> Any:
 
 def refuse(options: Mapping[str, Any], why: str) -> None:
     """Refuse the options that are given, for a reason."""
-    for option, value in options.items():
+    for name, value in options.items():
         if value:
-            raise RefusedError(f"{option}: {why}")
+            raise RefusedError(f"{name}: " + why)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from flashsim.core.activity import activity, show_by
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
+from flashsim.core.errors import (
+    FlashsimError,
+    InvalidParameterError,
+    MissingFileError,
+    RefusedError,
+    UnknownNameError,
+    python_wording,
+    shortened,
+)
 from flashsim.core.provenance import provenance
 from flashsim.operations.fields import Field, Parse, several
 from flashsim.studies.presentation.progress import progress_bar
@@ -33,8 +41,6 @@ C = TypeVar("C")
 #: Longer lists stand in provenance by their type alone.
 _LONGEST = 32
 _EXAMPLES = "\nExamples\n--------\n"
-#: Options of commands whose argument has a value.
-_SWITCHED_ON = {"wrap": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
 #: Functions whose name meant another thing before, and what does that thing now.
 _BEFORE = {"crash": "a pool's database is crashed by fs.pool_crash"}
 #: Seconds between two changes of a notebook's line.
@@ -53,7 +59,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with in_words_of_python(function):
+        with in_words_of_python():
             bound = bind(plain_signature, args, kwargs, function.__name__)
             bound.apply_defaults()
             return perform(function, parse_arguments(function, bound.arguments, lambda name, field: name))
@@ -235,14 +241,12 @@ def _numpydoc(function: Callable[..., Any]) -> str:
 
 
 @contextmanager
-def in_words_of_python(function: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Refusals name arguments in the place of options, those of an operation by what it calls them."""
+def in_words_of_python() -> Iterator[None]:
+    """Refusals name arguments in the place of options."""
     try:
         yield
     except FlashsimError as problem:
-        declared = fields(function) if function else {}
-        names = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
-        problem.args = (in_python(str(problem), names), *problem.args[1:])
+        problem.args = (python_wording(problem.message), *problem.args[1:])
         raise
     except OSError as problem:
         if problem.errno != errno.ENAMETOOLONG:
@@ -255,18 +259,6 @@ def working(what: str) -> Iterator[Progress]:
     """Work outside an operation: its progress, and refusals in Python's words."""
     with in_words_of_python(), activity(what) as progress:
         yield progress
-
-
-def in_python(message: str, names: Mapping[str, str] = {}) -> str:
-    """A message that names options of commands, with arguments in their place; `names` says what some are called.
-
-    Examples
-    --------
-    >>> in_python("device: writing would destroy 1 MiB in a.bin; allow it with --allow-write")
-    'device: writing would destroy 1 MiB in a.bin; allow it with allow_write=True'
-    """
-    words = {**names, **_SWITCHED_ON}
-    return re.sub(r"--([a-z][a-z-]*)", lambda option: words.get(option[1], option[1].replace("-", "_")), message)
 
 
 @contextmanager

@@ -96,7 +96,7 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
         raise errors.MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
     fitting = [each for each in fitting if not PAGE_FORMATS.load(each).GENERIC] or fitting
     if not name and (why := doubts(path, fitting, PAGE_FORMATS.load)):
-        raise errors.DamagedFileError(f"trace: {path} has no format that can be told: {why}")
+        raise errors.DamagedFileError(f"trace: {path} has no format that can be told: " + why)
     kind, _, columns = name.partition(":")
     if kind == "csv" and re.match(r"\s*(page|write)\s*=", columns):
         load_page_format(name)

@@ -17,12 +17,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, python_wording
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, NEVER, SECONDS, format_duration
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.operations.operation import in_python
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from flashsim.studies.replaying import observation, real, simulated
@@ -115,7 +114,7 @@ class DriveRun:
     def notes(self) -> list[str]:
         """Notes on the write amplification."""
         below = [observation.BELOW_ONE] if self.amplification.get("total", 1) < 1 else []
-        return below + ([in_python(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
+        return below + ([python_wording(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
 
     def as_dict(self) -> dict[str, Any]:
         """The run JSON-ready."""

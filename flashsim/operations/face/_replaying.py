@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.operations.face._drive_run import DriveRun
 from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame
@@ -170,9 +170,9 @@ def check_pace(pace: str, depth: int, speed: float = 1.0) -> None:
         Requests are issued as fast as it goes, and a speed of their arrival is given; or they arrive at times, and a depth is given.
     """
     if pace == "asap" and speed != 1:
-        raise RefusedError("--speed: requests do not arrive at times of their own; take --pace timed or think")
+        raise RefusedError("speed: requests do not arrive at times of their own; take " + option("pace") + " timed or think")
     if pace != "asap" and depth != 1:
-        raise RefusedError("--depth: how many requests are outstanding follows from their times; take --pace asap")
+        raise RefusedError("depth: how many requests are outstanding follows from their times; take " + option("pace") + " asap")
 
 
 def pace_in_words(pace: str, depth: int, speed: float = 1.0) -> str:

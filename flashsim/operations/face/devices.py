@@ -163,7 +163,7 @@ def device_import_diskspecs(
     """
     target = final_name(out)
     if not target.endswith(".toml"):
-        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+        raise InvalidParameterError("out", target, "a preset's name must end in .toml")
     drive = diskspecs.read(Path(file), disk)
     document = drive.document(Path(target).stem)
     preset = presets.from_document(document, Path(file))
@@ -204,7 +204,7 @@ def device_new(
     """
     target = final_name(out)
     if not target.endswith(".toml"):
-        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+        raise InvalidParameterError("out", target, "a preset's name must end in .toml")
     rates = {"sequential_read": read_mbps, "sequential_write": write_mbps}
     shown = {name: round(value * MB) for name, value in rates.items() if value is not None}
     rest = {"random_read_iops": read_iops, "random_write_iops": write_iops, "random_read": read_latency, "random_write": write_latency}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
@@ -110,8 +110,8 @@ def replay(
     >>> result.summary()["requests"].tolist()
     [3, 3]
     """
-    real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
-    simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
+    real_only = {"engine": engine, "against": against, "writes_as_reads": writes_as_reads, "widen": widen, "buffered": buffered}
+    simulated_only = {"timeline": timeline, "empty": empty, "precondition": precondition}
     together = isinstance(device, Mapping)
     real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
     if not real:
@@ -119,11 +119,11 @@ def replay(
     elif len(real) == len(device):
         fields.refuse(simulated_only, f"{real[0]} is no preset")
     if together:
-        fields.refuse({"--against": against}, "one simulated drive does not stand for several devices")
+        fields.refuse({"against": against}, "one simulated drive does not stand for several devices")
     if timeline and len(device) > 1:
-        raise RefusedError("--timeline: it shows one device")
+        raise RefusedError("timeline: it shows one device")
     if empty and precondition:
-        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+        raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
     common = origin(), out, requests, pauses, TimelineFile.of(timeline, timeline_from, timeline_to)
     if against:
         presets.load(against)
@@ -154,7 +154,7 @@ def _prepare(
 ) -> tuple[Device, str]:
     """A preset's drive, or a copy of one that there is, and the state that it was brought into, in words."""
     if not isinstance(device, str):
-        fields.refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
+        fields.refuse({"precondition": precondition, "empty": empty}, f"{device.name} has a state of its own")
         return device.copy().device, ""
     preset = presets.load(device)
     if preset.flash is not None and preset.flash.zone_size:

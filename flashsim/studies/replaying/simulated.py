@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
+from flashsim.core.errors import WRAP, CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
@@ -70,8 +70,9 @@ def replay(
     """
     if what.reach > device.capacity and not settings.scale_offsets:
         raise CapacityError(
-            f"trace: it reaches to {format_size(what.reach)}, but {device.name} holds {format_size(device.capacity)}; "
-            "add --wrap to wrap it around"
+            f"trace: it reaches to {format_size(what.reach)}, but {device.name} holds {format_size(device.capacity)}; add "
+            + WRAP
+            + " to wrap it around"
         )
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from flashsim.core.errors import FlashsimError, RefusedError
+from flashsim.core.errors import FORCE, FlashsimError, RefusedError
 from flashsim.studies.runs import interrupts
 
 #: Error numbers of no room: on the disk, by quota, or by a limit on files.
@@ -57,7 +57,7 @@ class Outputs:
         if final.is_dir():
             raise FlashsimError(f"{option}: {path} is a folder, but a file is needed")
         if os.path.lexists(final) and not special and not self.force:  # a symbolic link to itself too
-            raise RefusedError(f"{option}: {path} exists; add --force to replace it")
+            raise RefusedError(f"{option}: {path} exists; add " + FORCE + " to replace it")
         with _naming(option, path):
             partial = self._begin(option, final, Path(tempfile.gettempdir()) if special else final.parent, folder=False)
             if special:
@@ -80,7 +80,7 @@ class Outputs:
         with _naming(option, path):
             remove_leftovers(final / final.name)
             if final.is_dir() and any(final.iterdir()) and not self.force:
-                raise RefusedError(f"{option}: {path} is not empty; add --force to replace files in it")
+                raise RefusedError(f"{option}: {path} is not empty; add " + FORCE + " to replace files in it")
             self._made += [each for each in final.parents if not each.exists()]
             final.parent.mkdir(parents=True, exist_ok=True)
             partial = self._begin(option, final, final if final.is_dir() else final.parent, folder=True)  # it may be a file system
