@@ -18,7 +18,7 @@ from flashsim.apps.papers import reproduction
 from flashsim.apps.papers.literature.base import PAPERS, load
 from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.operations import fields
 from flashsim.operations.fields import Field, Flag, Name, Scale
 from flashsim.operations.operation import operation
