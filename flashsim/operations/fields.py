@@ -167,6 +167,24 @@ def refuse(options: Mapping[str, Any], why: str) -> None:
             raise RefusedError(f"{name}: " + why)
 
 
+def on_real(arguments: Mapping[str, Any], title: str, block: bool = False) -> None:
+    """Refuse an argument that has an effect on real files and devices alone, or on block devices, where none is named."""
+    from flashsim.device.access import is_path  # with all of a preset's parts, for which no help need wait
+
+    devices = arguments.get("device")
+    every = [*(devices.values() if isinstance(devices, Mapping) else several(devices, "device")), arguments.get("path")]
+    paths = [str(each) for each in every if isinstance(each, str | PathLike)]
+    if any(is_path(each) and not (block and Path(each).is_file()) for each in paths):
+        return
+    if paths or "device" in arguments:
+        what = "no block device" if block else "a preset" if paths else "no real file or device"
+        raise RefusedError(f"{title}: {' and '.join(paths) or 'there'} is {what}")
+
+
+#: Refuses an argument that has an effect on block devices alone.
+on_block = partial(on_real, block=True)
+
+
 @dataclass(frozen=True)
 class Field:
     """A parameter, as ``Annotated`` carries it."""
@@ -200,14 +218,12 @@ class Field:
     required: bool = False
     #: Provenance has a list of one value as that value.
     single: bool = False
-    #: Default of a parameter in a group (`flashsim.operations.operation.parameters`).
+    #: Default; only that of a parameter in a group (`flashsim.operations.operation.parameters`) is declared here.
     default: Any = None
     #: Comes after the parameters of the operation's group.
     after_group: bool = False
-    #: The parameter without which it has no effect.
-    needs: str = ""
-    #: Has an effect on a real file or block device alone (``"real"``), or on a block device alone (``"block"``).
-    reach: str = ""
+    #: The parameter without which it has no effect; or a function from all values and its name in messages, which refuses it then.
+    needs: str | Callable[[Mapping[str, Any], str], None] | None = None
 
     def options(self, name: str) -> list[str]:
         """The names of the option of a parameter."""
@@ -239,8 +255,8 @@ PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes a
 Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, reach="real")]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")]
+AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, needs=on_real)]
+YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
 Cpu = Annotated[
     str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")

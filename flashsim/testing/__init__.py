@@ -12,8 +12,10 @@
 ``pytest_plugins = ["flashsim.testing.fixtures"]``, and ``settings.load_profile("flashsim")`` of Hypothesis sets no deadlines.
 """
 
+import re
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 _missing = [name for name in ("pytest", "hypothesis") if find_spec(name) is None]
@@ -47,29 +49,10 @@ if TYPE_CHECKING:  # each by its own name again, so that type checkers take it f
     from flashsim.testing.contracts.wear import WearContract as WearContract
     from flashsim.testing.contracts.workload import WorkloadContract as WorkloadContract
 
-#: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name.
+#: Each family's contract, by the module of `flashsim.testing.contracts` that has the family's name; found in the modules' texts.
 CONTRACTS = {
-    "extensions": "ExtensionContract",
-    "fetching": "FetchContract",
-    "format": "FormatContract",
-    "ftl": "FtlContract",
-    "gc": "GcContract",
-    "joins": "JoinContract",
-    "page": "PageContract",
-    "page_format": "PageTraceContract",
-    "partitioning": "PartitionContract",
-    "placement": "PlacementContract",
-    "planners": "PlannerContract",
-    "programs": "ProgramContract",
-    "references": "ReferencesContract",
-    "replacement": "ReplacementContract",
-    "replay": "ReplayContract",
-    "restart": "RestartContract",
-    "scheduler": "SchedulerContract",
-    "source": "SourceContract",
-    "transactions": "TransactionContract",
-    "wear": "WearContract",
-    "workload": "WorkloadContract",
+    path.stem: re.findall(r"^class (\w+)\(Contract\)", path.read_text(encoding="utf-8"), re.MULTILINE)[0]
+    for path in sorted(Path(__file__).parent.glob("contracts/[!_]*.py"))
 }
 
 __all__ = ["CONTRACTS", *CONTRACTS.values()]

@@ -80,7 +80,7 @@ def replay(
     widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: fields.AllowWrite = False,
-    yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")] = None,
+    yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, needs=fields.on_block)] = None,
     force: fields.Force = False,
     requests: Annotated[bool, Flag("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
     pauses: Annotated[bool, Flag("Watch a flash drive's pauses by garbage collection.", constant=_has_report, provenance=False)] = False,
