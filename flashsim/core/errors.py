@@ -102,6 +102,10 @@ class FlashsimError(Exception):
         """The message, which may be a `Wording`."""
         return self.args[0] if self.args else ""
 
+    def reword(self) -> None:
+        """Name parameters of functions in the place of options."""
+        self.args = (python_wording(self.message), *self.args[1:])
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (type(self), self.args), vars(self)
 

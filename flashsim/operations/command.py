@@ -45,7 +45,7 @@ _NAMES = {
     "presets": "flashsim.device.presets:names", "cpus": "flashsim.execution.cpu:names",
 }  # fmt: skip
 #: What an option takes besides the names of a list.
-_BESIDES = {"cpus": ["none"], "references": ["join"]}
+_BESIDES: dict[Any, list[str]] = {"cpus": ["none"], "references": ["join"]}
 
 
 def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer.Typer:
@@ -163,7 +163,7 @@ def _target(outputs: Outputs, file: OutputFile, path: Path) -> Path:
 def _annotated(name: str, field: Field) -> tuple[Any, Any]:
     """The type of a parameter with Typer's declaration, and its default."""
     is_number, default = field.kind in (int, float), Parameter.empty if field.required else field.default
-    completion = (lambda incomplete: completions(incomplete, field.completes)) if field.completes else None
+    completion = (lambda incomplete: _completed(incomplete, field)) if field.completes else None
     more: dict[str, Any] = {"metavar": field.metavar or ("NUMBER" if is_number else None), "help": field.help, "autocompletion": completion}
     kind: Any = Path if field.writes else str if is_number else field.kind
     if field.several:
@@ -202,7 +202,7 @@ class CommandWithExamples(TyperCommand):
         """The help text, with the names that exist now in place of ``{joins}`` and the like."""
         for parameter in self.params:
             if text := getattr(parameter, "help", None):
-                parameter.help = _PLACE.sub(lambda place: ", ".join(values(place[1])), text)  # type: ignore[attr-defined]
+                parameter.help = _PLACE.sub(lambda place: ", ".join(names(place[1])), text)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -226,16 +226,15 @@ def _wrap_command(example: re.Match[str]) -> str:
     return " \\\n".join(lines)
 
 
-def completions(prefix: str, kinds: tuple[str | Callable[[], Iterable[str]], ...]) -> list[str]:
-    """Values of some kinds that begin with a prefix, for shells."""
-    return [value for kind in kinds for value in (values(kind) if isinstance(kind, str) else kind()) if value.startswith(prefix)]
+def _completed(incomplete: str, field: Field) -> list[str]:
+    return [each for kind in field.completes for each in names(kind) if each.startswith(incomplete)]
 
 
-def values(kind: str) -> list[str]:
-    """Names of a kind: members of a family and files in this folder that could be one, or those of a list."""
+def names(kind: str | Callable[[], Iterable[str]]) -> list[str]:
+    """Names of a kind: members of a family and files in this folder that could be one, or those of a list or function."""
     from flashsim.core.members import Family  # with what is installed, for which no help need wait
 
-    names = resolve_name(_NAMES[kind])
-    if isinstance(names, Family):
-        return [*names.names(), *names.files(Path())]
-    return [*(names() if callable(names) else names), *_BESIDES.get(kind, ())]
+    source = resolve_name(_NAMES[kind]) if isinstance(kind, str) else kind
+    if isinstance(source, Family):
+        return [*source.names(), *source.files(Path())]
+    return [*(source() if callable(source) else source), *_BESIDES.get(kind, ())]

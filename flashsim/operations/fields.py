@@ -69,9 +69,8 @@ def least(number: int) -> Parse:
     return partial(count, least=number)
 
 
-def seed(value: Any, parameter: str) -> int:
-    """A whole number of any size."""
-    return count(value, parameter, 0, inf)
+#: A parser of a whole number of any size.
+seed: Parse = partial(count, least=0, most=inf)
 
 
 def flag(value: Any, parameter: str) -> bool:
@@ -189,39 +188,26 @@ on_block = partial(on_real, block=True)
 class Field:
     """A parameter, as ``Annotated`` carries it."""
 
-    #: Text of both help texts; ``{joins}`` and the like stand for the names that exist.
-    help: str
-    #: Placeholder of the value in help texts.
-    metavar: str | None = None
-    #: Checks a value, or the default, and converts it for the operation; None stays None where it is the default.
-    parse: Parse | None = None
-    #: What shells complete: kinds of names (`flashsim.operations.command.values`), or functions that give names.
+    help: str  #: Text of both help texts; ``{joins}`` and the like stand for the names that exist.
+    metavar: str | None = None  #: Placeholder of the value in help texts.
+    parse: Parse | None = None  #: Checks a value, or the default, and converts it for the operation; a default None stays None.
+    #: What shells complete: kinds of names (`flashsim.operations.command.names`), or functions that give names.
     completes: tuple[str | Callable[[], Iterable[str]], ...] = ()
-    #: Names of the option, or of the argument in messages, where they are not the parameter's.
-    option: str = ""
-    #: Type that the command line converts to.
-    kind: type = str
-    #: Further values in Python, in words.
-    python: str = ""
-    #: A positional argument of the command.
-    argument: bool = False
-    #: A repeatable option.
-    several: bool = False
-    #: Names a file that no other option may write (or a function from all values to such files), or a file that is written.
+    option: str = ""  #: Names of the option, where they are not the parameter's.
+    kind: type = str  #: Type that the command line converts to.
+    python: str = ""  #: Further values in Python, in words.
+    argument: bool = False  #: A positional argument of the command.
+    several: bool = False  #: A repeatable option.
+    #: Names a file that no other option may write; or a function from all values to such files.
     reads: bool | Callable[[Mapping[str, Any]], Iterable[Path]] = False
-    writes: bool = False
-    #: Belongs to the provenance, since it changes the result.
-    provenance: bool = True
+    writes: bool = False  #: Names a file that is written.
+    provenance: bool = True  #: Belongs to the provenance, since it changes the result.
     #: A function from all values of the command to this one, which then has no option.
     constant: Callable[[Mapping[str, Any]], Any] | None = None
-    #: Has no default in the command.
-    required: bool = False
-    #: Provenance has a list of one value as that value.
-    single: bool = False
-    #: Default; only that of a parameter in a group (`flashsim.operations.operation.parameters`) is declared here.
-    default: Any = None
-    #: Comes after the parameters of the operation's group.
-    after_group: bool = False
+    required: bool = False  #: Has no default in the command.
+    single: bool = False  #: Provenance has a list of one value as that value.
+    default: Any = None  #: Default, which is declared here in groups alone (`flashsim.operations.operation.parameters`).
+    after_group: bool = False  #: Comes after the parameters of the operation's group.
     #: The parameter without which it has no effect; or a function from all values and its name in messages, which refuses it then.
     needs: str | Callable[[Mapping[str, Any], str], None] | None = None
 

@@ -18,15 +18,7 @@ from os import PathLike, fsdecode, fspath
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from flashsim.core.activity import activity, show_by
-from flashsim.core.errors import (
-    FlashsimError,
-    InvalidParameterError,
-    MissingFileError,
-    RefusedError,
-    UnknownNameError,
-    python_wording,
-    shortened,
-)
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
 from flashsim.core.provenance import provenance
 from flashsim.operations import RENAMED
 from flashsim.operations.fields import Field, Parse
@@ -76,11 +68,12 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
     try:
         return of_function.bind(*args, **kwargs)
     except TypeError as problem:
-        for name in kwargs:
-            if name not in accepted and title in RENAMED:
-                raise InvalidParameterError(name, "not an argument", f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}") from None
-            if name not in accepted:
-                raise UnknownNameError("argument", name, accepted) from None
+        unknown = [name for name in kwargs if name not in accepted]
+        if unknown and title in RENAMED:
+            bound = f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}"
+            raise InvalidParameterError(unknown[0], "not an argument", bound) from None
+        if unknown:
+            raise UnknownNameError("argument", unknown[0], accepted) from None
         if len(args) > len(by_place):
             bound = f"it takes {', '.join(by_place) or 'none'}; give others by name: NAME=VALUE"
             raise InvalidParameterError(title, f"{len(args)} by position", bound) from None
@@ -229,7 +222,7 @@ def in_words_of_python() -> Iterator[None]:
     try:
         yield
     except FlashsimError as problem:
-        problem.args = (python_wording(problem.message), *problem.args[1:])
+        problem.reword()
         raise
     except OSError as problem:
         if problem.errno != errno.ENAMETOOLONG:
