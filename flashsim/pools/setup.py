@@ -23,12 +23,12 @@ from flashsim.core.model import CompiledModel
 from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
-from flashsim.core.units import GIB, HOURS, KIB, MILLISECONDS, MINUTES, SECONDS, format_size
+from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS, format_size
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.logging_design import Logging
-from flashsim.execution.pooled.options import PoolOptions
+from flashsim.execution.pooled.options import LogOptions, PoolOptions
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.execution.pooled.tables import ENDED
@@ -70,7 +70,7 @@ class PoolSetup:
     restart
         Restart design: a member of `algorithms.restart`, or a file.  Empty: there is no log of records.
     hardening
-        More parameters of `flashsim.execution.pooled.logging_design.Logging`, by name.
+        All that may be chosen of the log and the restart design besides.
     """
 
     workload: str
@@ -86,7 +86,7 @@ class PoolSetup:
     scale: float = 1.0
     seed: int = 0
     restart: str = ""
-    hardening: Mapping[str, int] = field(default_factory=dict)
+    hardening: LogOptions = field(default_factory=LogOptions)
 
     def with_options(self, **options: Any) -> PoolSetup:
         return replace(self, options=replace(self.options, **options))
@@ -98,7 +98,8 @@ class PoolSetup:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> PoolSetup:
         """The setup of a dictionary of `as_dict`."""
-        return cls(**{**document, "options": PoolOptions(**document["options"])})
+        records = {"options": PoolOptions(**document["options"]), "hardening": LogOptions(**document["hardening"])}
+        return cls(**{**document, **records})
 
     @property
     def intervals(self) -> int:
@@ -151,10 +152,8 @@ class PoolSetup:
         """The log of records and the restart design at the scale; the flusher writes an SSD's table in 128 parts (Do, 2012, 4.3.4.2)."""
         if not self.restart:
             return None
-        values: dict[str, Any] = {"chunk": max(1, frames // 128)} | dict(self.hardening)
-        values["pause"] = round(values.get("pause", 500 * MILLISECONDS) * self.scale)
-        values["indirect"] = round(values.get("indirect", 0) * self.scale)
-        return Logging(restart_design(self.restart), **values)
+        times = {"pause": round(self.hardening.pause * self.scale), "indirect": round(self.hardening.indirect * self.scale)}
+        return Logging(restart_design(self.restart), max(1, frames // 128), **vars(self.hardening) | times)
 
     def build(
         self,
