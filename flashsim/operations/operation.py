@@ -17,7 +17,7 @@ from inspect import BoundArguments, Parameter, Signature, cleandoc, getattr_stat
 from os import PathLike, fsdecode, fspath
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
-from flashsim.core.activity import activity, show_by
+from flashsim.core.activity import show_by
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
 from flashsim.core.provenance import provenance
 from flashsim.operations import RENAMED
@@ -228,13 +228,6 @@ def in_words_of_python() -> Iterator[None]:
         if problem.errno != errno.ENAMETOOLONG:
             raise
         raise MissingFileError(f"{shortened(fsdecode(problem.filename or ''))}: its name is too long for a file") from None
-
-
-@contextmanager
-def working(what: str) -> Iterator[Progress]:
-    """Work outside an operation: its progress, and refusals in Python's words."""
-    with in_words_of_python(), activity(what) as progress:
-        yield progress
 
 
 @contextmanager
