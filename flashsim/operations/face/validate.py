@@ -159,7 +159,7 @@ def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
 
 def _pairs(device: Any) -> dict[str, str]:
     """The preset of each drive that is named."""
-    check_once("device", (drive for drive, _ in device or ()))
+    check_once(option("device"), (drive for drive, _ in device or ()))
     for drive, preset in device or ():
         if not drive or not preset:
             raise InvalidParameterError(
