@@ -78,6 +78,7 @@ def _docstring(place: str) -> str:
     spec = find_spec(module)
     assert spec is not None and isinstance(spec.loader, SourceFileLoader)
     code = spec.loader.get_code(module)
+    assert code is not None
     function = next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
     return command_help(function.co_consts[0] or "")
 
