@@ -22,10 +22,6 @@ if _problem:
     raise ImportError(_problem)
 
 
-#: Names that others have taken the place of.
-_RENAMED = {"cut_power": "crash", "lab": "tiny_drive"}
-
-
 def _places() -> dict[str, str]:
     """The names of the front door, ``module:name`` each: all commands, and the modules of the folders `face`."""
     here = Path(__file__).parent
@@ -41,9 +37,11 @@ def __getattr__(name: str) -> Any:
         module, _, function = place.partition(":")
         value = globals()[name] = getattr(import_module(module), function)
         return value
-    if name in _RENAMED:
-        raise AttributeError(f"module 'flashsim' has no attribute '{name}': it is fs.{_RENAMED[name]} now")
     from flashsim.core.errors import UnknownNameError
+    from flashsim.operations import RENAMED
+
+    if name in RENAMED:
+        raise AttributeError(f"module 'flashsim' has no attribute '{name}': {RENAMED[name]}")
 
     raise AttributeError(str(UnknownNameError("flashsim", name, sorted(_places()))))
 

@@ -11,7 +11,6 @@ from flashsim.apps.programs.face.crash import crash as crash
 from flashsim.apps.programs.face.fleet import fleet as fleet
 from flashsim.apps.programs.face.record import record as record
 from flashsim.apps.serving.command import device_serve as device_serve
-from flashsim.operations.commands.doctor import doctor as doctor
 from flashsim.operations.face.algorithms import algorithms as algorithms
 from flashsim.operations.face.algorithms import cache_list as cache_list
 from flashsim.operations.face.algorithms import pool_list as pool_list
@@ -29,6 +28,7 @@ from flashsim.operations.face.devices import device_list as device_list
 from flashsim.operations.face.devices import device_new as device_new
 from flashsim.operations.face.devices import device_show as device_show
 from flashsim.operations.face.devices import devices as devices
+from flashsim.operations.face.doctor import doctor as doctor
 from flashsim.operations.face.drive import drive as drive
 from flashsim.operations.face.export import export as export
 from flashsim.operations.face.fetch import fetch as fetch

@@ -1,14 +1,15 @@
 """The command ``flashsim``: its subcommands, and errors as one line each."""
 
-import ast
 import os
 import sys
 from contextlib import nullcontext
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
 from inspect import cleandoc
 from io import StringIO
-from pathlib import Path
 from traceback import walk_tb
+from types import CodeType
 from typing import Annotated, Any
 
 import typer
@@ -48,7 +49,7 @@ class Commands(TyperGroup):
         entry = self.commands.get(cmd_name)
         if entry and entry.help is None:
             place = self.places[cmd_name]
-            entry.help = with_examples(_summary(place) if isinstance(place, str) else cleandoc(GROUPS[cmd_name]))
+            entry.help = with_examples(_docstring(place) if isinstance(place, str) else _group_help(cmd_name))
         return entry
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -61,17 +62,25 @@ class Commands(TyperGroup):
             self.commands[args[0]] = resolved
         elif place:
             self.commands[args[0]] = Commands(
-                name=args[0], help=cleandoc(GROUPS[args[0]]), places=place, rich_markup_mode=None, no_args_is_help=False
+                name=args[0], help=_group_help(args[0]), places=place, rich_markup_mode=None, no_args_is_help=False
             )
         return super().resolve_command(ctx, args)
 
 
-def _summary(place: str) -> str:
-    """The help text of a command, read without importing it."""
+def _group_help(name: str) -> str:
+    summary, *examples = cleandoc(GROUPS[name]).splitlines()
+    return "\n".join([summary, "", "Examples::", "", *(f"    {example}" for example in examples)])
+
+
+def _docstring(place: str) -> str:
+    """The help text of a command: its function's docstring, of the compiled module, which is not run as it would load NumPy and pandas."""
     module, _, name = place.partition(":")
-    source = Path(__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text(encoding="utf-8")
-    functions = (each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef))
-    return next(command_help(ast.get_docstring(each) or "") for each in functions if each.name == name)
+    spec = find_spec(module)
+    assert spec is not None and isinstance(spec.loader, SourceFileLoader)
+    code = spec.loader.get_code(module)
+    assert code is not None
+    function = next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
+    return command_help(function.co_consts[0] or "")
 
 
 class OneLineErrors(Commands):

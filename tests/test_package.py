@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import flashsim
-from flashsim.operations.commands.doctor import _EXTRAS
+from flashsim.operations.face.doctor import _EXTRAS
 from tests.processes import without_progress
 from tests.test_house import PACKAGES, ROOT, SETUP, distributions
 from tests.yardstick import seconds

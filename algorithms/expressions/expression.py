@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from algorithms.expressions.floats import has_nan, nearest, order_keys
-from flashsim.core.errors import SchemaError
+from flashsim.core.errors import SchemaError, option
 from flashsim.storage.texts import from_texts, parts_of, texts_of
 
 Values = Any  #: Arrow's arrays and single values.
@@ -109,8 +109,8 @@ def _values(expression: Expression, batch: pa.RecordBatch) -> Values:
         return FUNCTIONS[expression.function](*arguments)
     except (pa.ArrowException, SchemaError) as problem:
         types = ", ".join(str(argument.type) for argument in arguments)
-        reason = str(problem) if isinstance(problem, SchemaError) else "a result, or a value on the way to it, is beyond its type"
-        raise SchemaError(f"query: {text_of(expression)} of {types}: {reason}") from None
+        reason = problem.message if isinstance(problem, SchemaError) else "a result, or a value on the way to it, is beyond its type"
+        raise SchemaError(f"query: {text_of(expression)} of {types}: " + reason) from None
 
 
 def kind_of(kind: pa.DataType) -> str:
@@ -126,7 +126,7 @@ def kind_of(kind: pa.DataType) -> str:
 
 def remedy(*kinds: pa.DataType) -> str:
     """The end of a message on types without common values: a text file's column may have another."""
-    return "; --types COLUMN=TYPE names the type of a text file's column" if TEXTS in map(kind_of, kinds) else ""
+    return "; " + option("types") + " COLUMN=TYPE names the type of a text file's column" if TEXTS in map(kind_of, kinds) else ""
 
 
 def aligned(left: Values, right: Values) -> tuple[Values, Values]:
@@ -148,7 +148,7 @@ def aligned(left: Values, right: Values) -> tuple[Values, Values]:
         unit = pa.time64("ns") if pa.types.is_time(a) else pa.timestamp("us")
         return left.cast(unit), right.cast(unit)
     if not kind_of(a) == kind_of(b) == NUMBERS:
-        raise SchemaError(f"{a} and {b} are of different kinds{remedy(a, b)}")
+        raise SchemaError(f"{a} and {b} are of different kinds" + remedy(a, b))
     if pa.types.is_floating(a) or pa.types.is_floating(b):
         floats = [kind for kind in (a, b) if pa.types.is_floating(kind)]
         kind = max(floats, key=lambda each: each.bit_width)

@@ -38,5 +38,5 @@ def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
     try:
         return canonical(aligned(values, pa.array([], other))[0])
     except (pa.ArrowException, SchemaError):
-        why = f"which equal nothing of each other{remedy(values.type, other)}"
-        raise SchemaError(f"query: a join of {values.type} with {other}, {why}") from None
+        why = f"query: a join of {values.type} with {other}, which equal nothing of each other"
+        raise SchemaError(why + remedy(values.type, other)) from None

@@ -3,11 +3,13 @@
 A message names the parameter, its value and the bound that it breaks.  The command line prints that one line and exits with code 2.
 """
 
+from __future__ import annotations
+
 import difflib
 import math
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Self
 
 _LONGEST, LONGEST_WORD = 200, 400  #: The longest value, and the longest word of any text, that a message shows whole.
 #: Exit code of a command that could not print all, as shells have it of a program whose reader has gone.
@@ -39,12 +41,66 @@ def in_one_line(problem: BaseException) -> str:
     return shortened(f"{type(problem).__name__}: {' '.join(str(problem).split()) or 'no reason given'}")
 
 
+class Wording(str):
+    """A text that names options, as the command line has them; `python` has parameters of functions in their place."""
+
+    python: str
+
+    def __new__(cls, command: str, python: str) -> Self:
+        text = super().__new__(cls, command)
+        text.python = python
+        return text
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return str(self), self.python
+
+    def __add__(self, other: str) -> Wording:
+        return Wording(str(self) + str(other), self.python + python_wording(other))
+
+    def __radd__(self, other: str) -> Wording:
+        return Wording(str(other) + str(self), python_wording(other) + self.python)
+
+
+def option(name: str, python: str = "") -> Wording:
+    """An option that a text names; `python` is what stands in its place there, by default the parameter of that name.
+
+    Examples
+    --------
+    >>> advice = "read a part of it, with " + option("page-size") + " 4KiB"
+    >>> advice, python_wording(advice)
+    ('read a part of it, with --page-size 4KiB', 'read a part of it, with page_size 4KiB')
+    """
+    return Wording(f"--{name}", python or name.replace("-", "_"))
+
+
+#: Options without a value, which are switched on in Python.
+ALLOW_WRITE, FORCE, WRAP = option("allow-write", "allow_write=True"), option("force", "force=True"), option("wrap", "wrap=True")
+
+
+def python_wording(text: str) -> str:
+    """A text with parameters of functions in the place of the options that it names."""
+    return text.python if isinstance(text, Wording) else text
+
+
+def _in_one_line(message: str) -> str:
+    return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shortened(word[0], LONGEST_WORD), printable(message))
+
+
 class FlashsimError(Exception):
     """Anything that flashsim refuses to do; the message is one line for people, whatever names and values it holds."""
 
     def __init__(self, message: object = "", *more: object) -> None:
-        words = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shortened(word[0], LONGEST_WORD), printable(str(message)))
-        super().__init__(words, *more)
+        words = _in_one_line(str(message))
+        super().__init__(Wording(words, _in_one_line(message.python)) if isinstance(message, Wording) else words, *more)
+
+    @property
+    def message(self) -> str:
+        """The message, which may be a `Wording`."""
+        return self.args[0] if self.args else ""
+
+    def reword(self) -> None:
+        """Name parameters of functions in the place of options."""
+        self.args = (python_wording(self.message), *self.args[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (type(self), self.args), vars(self)
@@ -62,7 +118,7 @@ class InvalidParameterError(FlashsimError, ValueError):
     """A value outside the bounds of its parameter."""
 
     def __init__(self, parameter: str, value: object, bound: str) -> None:
-        super().__init__(f"{parameter}: {shortened(str(value))}, but {bound}")
+        super().__init__(parameter + f": {shortened(str(value))}, but " + bound)
         self.parameter = parameter
         self.value = value
         self.bound = bound

@@ -137,7 +137,7 @@ def check_once(name: str, parameters: Iterable[str]) -> None:
     names = set[str]()
     for parameter in parameters:
         if parameter in names:
-            raise InvalidParameterError(f"{parameter} of {name}", "given twice", "it must be given once")
+            raise InvalidParameterError(f"{parameter} of " + name, "given twice", "it must be given once")
         names.add(parameter)
 
 

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from flashsim.core.errors import MissingFileError, RefusedError
+from flashsim.core.errors import ALLOW_WRITE, FORCE, MissingFileError, RefusedError, option
 from flashsim.core.units import format_size
 from flashsim.device import presets
 
@@ -45,9 +45,9 @@ def check_writable(path: Path, size: int, *, allow_write: bool, replace: bool) -
     block_device = mode is not None and stat.S_ISBLK(mode)
     if not allow_write:
         what = f"the block device {path}" if block_device else f"{format_size(size)} in {path}"
-        raise RefusedError(f"device: writing would destroy {what}; allow it with --allow-write")
+        raise RefusedError(f"device: writing would destroy {what}; allow it with " + ALLOW_WRITE)
     if mode is not None and not block_device and not replace:
-        raise RefusedError(f"device: the file {path} exists and would be overwritten; allow it with --force")
+        raise RefusedError(f"device: the file {path} exists and would be overwritten; allow it with " + FORCE)
     return block_device
 
 
@@ -55,7 +55,9 @@ def check_typed(target: Path, typed: str | Sequence[str] | None) -> None:
     """Refuse to write to a block device that its user has not named as one to destroy."""
     names = [typed] if isinstance(typed, str) else typed or []
     if os.path.realpath(target) not in map(os.path.realpath, names):
-        raise RefusedError(f"device: what the block device {target} holds would be destroyed; allow it with --yes-destroy {target}")
+        raise RefusedError(
+            f"device: what the block device {target} holds would be destroyed; allow it with " + option("yes-destroy") + f" {target}"
+        )
 
 
 def _check_kind(path: Path, mode: int) -> None:

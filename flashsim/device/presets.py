@@ -111,7 +111,7 @@ def names(*, zoned: bool = False) -> list[str]:
 def refuse_zoned(preset: Preset, instead: str) -> None:
     """Refuse a zoned drive, before what would write at any place begins; say what can be done `instead`."""
     if preset.flash is not None and preset.flash.zone_size:
-        raise RefusedError(f"device: {preset.name} is zoned, and takes writes in order only; {instead}")
+        raise RefusedError(f"device: {preset.name} is zoned, and takes writes in order only; " + instead)
 
 
 def load(name: str) -> Preset:
@@ -152,7 +152,7 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
         if inside and isinstance(parameters, SsdParameters):
             insides.check(inside, parameters)
     except FlashsimError as problem:
-        problem.args = (f"device preset {path.name}: {problem}",)
+        problem.args = (f"device preset {path.name}: " + problem.message,)
         raise
     title, name = _text(document, "title", "", path), _text(document, "name", path.stem, path)
     own, *others = (sources[section] for section in titles)

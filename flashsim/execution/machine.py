@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.core.protocols import Sink
 from flashsim.core.units import format_size
 from flashsim.device.device import Device
@@ -40,8 +40,9 @@ def load(files: Sequence[HeapFile], machines: Sequence[Machine], placement: str)
     for device in (device for machine in machines for device in machine.devices if device.zone_size):
         grain = device.zones.grain
         if ragged := [file.page_size for file in files if file.page_size % grain]:
-            bound = f"{device.name} is zoned, and writes {format_size(grain)} at least: --page-size {format_size(grain).replace(' ', '')}"
-            raise InvalidParameterError("--page-size", format_size(ragged[0]), bound)
+            bound = f"{device.name} is zoned, and writes {format_size(grain)} at least: "
+            least = option("page-size") + f" {format_size(grain).replace(' ', '')}"
+            raise InvalidParameterError("page_size", format_size(ragged[0]), bound + least)
     rooms = ([device.capacity - machine.start for device in machine.devices] for machine in machines)
     zones = [{device.zone_size for device in devices} for devices in zip(*(machine.devices for machine in machines), strict=True)]
     if any(len(sizes) > 1 for sizes in zones):

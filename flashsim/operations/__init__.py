@@ -1,4 +1,4 @@
-"""Operations that people run, each declared once: `face` has the names of `fs`, `commands` further ones of the command line."""
+"""Operations that people run, each declared once: functions of modules of `face`."""
 
 #: Subcommands: the module of this package that declares each, and its operation there; or the commands of a group.
 COMMANDS: dict[str, str | dict[str, str]] = {
@@ -31,63 +31,47 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "smart": {"run": "face.smart:smart"},
     "check": "face.check:check",
     "validate": {"hdd": "face.compare:validate_hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
-    "doctor": "commands.doctor:doctor",
+    "doctor": "face.doctor:doctor",
 }
-#: Help texts of groups of commands.
+#: Help texts of groups of commands, a line and examples each.
 GROUPS = {
     "device": """
         Device presets, every value with its source, micro-benchmarks, and drives served to other programs.
-
-        Examples::
-
-            flashsim device list
-            flashsim device show ocz-core-60gb
-            flashsim device bench ocz-core-60gb --quick --only order
-            flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml
+        flashsim device list
+        flashsim device show ocz-core-60gb
+        flashsim device bench ocz-core-60gb --quick --only order
+        flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml
         """,
     "trace": """
         Recorded requests.
-
-        Examples::
-
-            flashsim trace info bnl.parquet
-            flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
-            flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        flashsim trace info bnl.parquet
+        flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
+        flashsim trace replay bnl.parquet --on intel-x25e-64gb
         """,
     "cache": """
         Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
-
-        Examples::
-
-            flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
-            flashsim cache compare pages.txt lru arc sieve --size 10%
-            flashsim cache curve pages.txt
-            flashsim cache list
+        flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
+        flashsim cache compare pages.txt lru arc sieve --size 10%
+        flashsim cache curve pages.txt
+        flashsim cache list
         """,
     "pool": """
         A memory pool that an SSD extends: transactions by design, devices and sizes, in virtual time.
-
-        Examples::
-
-            flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
-            flashsim pool crash --restart lvr --exhaustive --histories 3
-            flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
-            flashsim pool list
+        flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
+        flashsim pool crash --restart lvr --exhaustive --histories 3
+        flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
+        flashsim pool list
         """,
     "smart": """
         Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
-
-        Examples::
-
-            flashsim smart run "SELECT avg(o_totalprice) FROM o" \
+        flashsim smart run "SELECT avg(o_totalprice) FROM o" \
                 --table o=tpch:orders@0.01 --device samsung-smart-400gb
         """,
     "validate": """
         Simulated devices held against measured ones.
-
-        Examples::
-
-            flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
-            flashsim validate ssd --claim first --scale 0.1
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+        flashsim validate ssd --claim first --scale 0.1
         """,
 }
+#: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.
+RENAMED = {"cut_power": "it is fs.crash now", "lab": "it is fs.tiny_drive now", "crash": "a pool's database is crashed by fs.pool_crash"}

@@ -8,9 +8,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 
 from flashsim.core.errors import FlashsimError, FlashsimWarning, InvalidParameterError, StandardOutputError, UnknownNameError, printable
 from flashsim.operations.fields import Field
-from flashsim.operations.operation import fields, parameters, parse_arguments, perform
+from flashsim.operations.operation import fields, parse_arguments, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
 from flashsim.studies.runs import interrupts
 from flashsim.studies.runs.outputs import Outputs
@@ -31,56 +31,51 @@ _FORCE = Annotated[bool, typer.Option("--force", help="Replace output files that
 _WIDTH = 80
 _EXAMPLE = re.compile(r"^( *)(flashsim .*(?:\\\n.*)*)$", re.MULTILINE)
 _PLACE = re.compile(r"\{([a-z_]+)\}")
-#: Families of members by their names in help texts: package and name of each.
-_FAMILIES = {
-    "joins": ("algorithms.joins.base", "JOINS"),
-    "strategies": ("algorithms.fetching.base", "FETCHING"),
-    "partition_methods": ("algorithms.partitioning.base", "PARTITIONING"),
-    "page_formats": ("flashsim.storage.page.base", "PAGE_FORMATS"),
-    "placements": ("flashsim.storage.placement.base", "PLACEMENTS"),
-    "formats": ("traces.format.base", "FORMATS"),
-    "page_traces": ("traces.page_format.base", "PAGE_FORMATS"),
-    "engines": ("traces.replay.base", "ENGINES"),
-    "planners": ("algorithms.page_access.planners.base", "PLANNERS"),
-    "policies": ("algorithms.replacement.base", "REPLACEMENT"),
-    "designs": ("algorithms.extensions.base", "DESIGNS"),
-    "restarts": ("algorithms.restart.base", "RESTARTS"),
-    "workloads": ("traces.transactions.base", "WORKLOADS"),
-    "benchmarks": ("traces.workload.base", "FAMILY"),
-}
+#: Names that help texts list and shells complete, by what a field calls them: a family's, or those of a list or a function.
+_NAMES = {
+    "joins": "algorithms.joins.base:JOINS", "strategies": "algorithms.fetching.base:FETCHING",
+    "partition_methods": "algorithms.partitioning.base:PARTITIONING", "page_formats": "flashsim.storage.page.base:PAGE_FORMATS",
+    "placements": "flashsim.storage.placement.base:PLACEMENTS", "formats": "traces.format.base:FORMATS",
+    "writable": "traces.format.base:writable", "page_traces": "traces.page_format.base:PAGE_FORMATS",
+    "references": "traces.references.base:GENERATORS.names", "engines": "traces.replay.base:ENGINES",
+    "planners": "algorithms.page_access.planners.base:PLANNERS", "graphs": "algorithms.page_access.instances:FAMILIES",
+    "policies": "algorithms.replacement.base:REPLACEMENT", "designs": "algorithms.extensions.base:DESIGNS",
+    "restarts": "algorithms.restart.base:RESTARTS", "workloads": "traces.transactions.base:WORKLOADS",
+    "benchmarks": "traces.workload.base:FAMILY", "sets": "flashsim.studies.bench.aio:SETS",
+    "presets": "flashsim.device.presets:names", "cpus": "flashsim.execution.cpu:names",
+}  # fmt: skip
+#: What an option takes besides the names of a list.
+_BESIDES: dict[Any, list[str]] = {"cpus": ["none"], "references": ["join"]}
 
 
 def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer.Typer:
     """The command of an operation."""
     operation: Callable[..., Outcome | pd.DataFrame] = function.__wrapped__  # type: ignore[attr-defined]
-    declarations, defaults = fields(operation), {each.name: each.default for each in parameters(operation).values()}
-    outputs_of = getattr(get_type_hints(operation)["return"], "FILES", ())
-    files = {f"{each.option.removeprefix('--').replace('-', '_')}_": each for each in (*outputs_of, JSON)}
-
-    words = {name for name, field in declarations.items() if field.argument and field.several}  # behind "--" these may look like options
-    options_by_name = {
-        name: field.name_in_messages(name) for name, field in declarations.items() if not field.constant and name not in words
-    }
-    options_by_name |= {name: file.option for name, file in files.items()}
+    declared = fields(operation)
+    titles = {each: field.name_in_messages(each) for each, field in declared.items()}
+    own_files = getattr(get_type_hints(operation)["return"], "FILES", ())
+    files = {f"{each.option.removeprefix('--').replace('-', '_')}_": each for each in (*own_files, JSON)}
+    by_option = {each: field for each, field in declared.items() if not field.constant}
 
     def run(**values: Any) -> None:
         from flashsim.studies.presentation.terminal import say  # with pandas, for which no help need wait
 
-        for each, option in options_by_name.items():
-            _refuse_options(option, values[each])
-        values |= {each: _number(values[each], field.kind) for each, field in declarations.items() if not field.constant}
-        arguments = {each: defaults[each] for each in declarations}
-        with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declarations, values):
-            for argument, field in declarations.items():
-                read = field.reads(values) if callable(field.reads) else _sources(values[argument]) if field.reads else ()
-                for one in (*read, *(() if field.writes or field.constant else _files(values[argument]))):
-                    outputs.spare(field.name_in_messages(argument), one)
-            for argument, field in declarations.items():
-                value = field.constant(values) if field.constant else values[argument]
-                arguments[argument] = outputs.file(field.name_in_messages(argument), value) if field.writes and value else value
+        for each, field in by_option.items():
+            if not (field.argument and field.several):  # words behind "--" may look like options
+                _refuse_option(titles[each], values[each])
+        for each, file in files.items():
+            _refuse_option(file.option, values[each])
+        values |= {each: _number(values[each], field.kind) for each, field in by_option.items()}
+        with Outputs(values["force"]) as outputs, warnings_as_lines(), _naming(declared, titles, values):
+            for each, field in declared.items():
+                for path in _inputs(each, field, values):
+                    outputs.spare(titles[each], path)
+            arguments = {each: field.constant(values) if field.constant else values[each] for each, field in declared.items()}
+            written = {each: titles[each] for each, field in declared.items() if field.writes and arguments[each]}
+            arguments |= {each: outputs.file(option, arguments[each]) for each, option in written.items()}
             targets = [(file, _target(outputs, file, values[each]), values[each]) for each, file in files.items() if values[each]]
-            outcome = perform(operation, parse_arguments(operation, arguments, lambda each, field: field.name_in_messages(each)))
-            outcome = outcome if isinstance(outcome, Outcome) else Listing.of(outcome)
+            result = perform(operation, parse_arguments(operation, arguments, titles))
+            outcome = result if isinstance(result, Outcome) else Listing.of(result)
             for file, target, path in targets:
                 file.write(outcome, target, path)
             parts = list(outcome.printout())
@@ -88,26 +83,25 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
         try:
             say(*parts)
         except StandardOutputError as problem:
-            written = [declarations[each].name_in_messages(each) for each, field in declarations.items() if field.writes and values[each]]
-            written += [file.option for file, _, _ in targets]
-            raise StandardOutputError(problem.reason, outcome.status, written) from None
+            options = [*written.values(), *(file.option for file, _, _ in targets)]
+            raise StandardOutputError(problem.reason, outcome.status, options) from None
         if outcome.status:
             raise typer.Exit(outcome.status)
 
-    options = {each: _parameter(each, field, defaults[each]) for each, field in declarations.items() if not field.constant}
+    taken = {each: _annotated(each, field) for each, field in by_option.items()}
     for each, file in files.items():
-        option = typer.Option(file.option, metavar=file.metavar, help=file.help)
-        options[each] = Parameter(each, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[Path | None, option])
-    options.setdefault("force", Parameter("force", Parameter.KEYWORD_ONLY, default=False, annotation=_FORCE))
-    run.__signature__ = Signature(list(options.values()))  # type: ignore[attr-defined]
-    run.__annotations__ = {each: parameter.annotation for each, parameter in options.items()}
+        taken[each] = Annotated[Path | None, typer.Option(file.option, metavar=file.metavar, help=file.help)], None
+    taken.setdefault("force", (_FORCE, False))
+    options = [Parameter(each, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for each, (kind, default) in taken.items()]
+    run.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {each: kind for each, (kind, _) in taken.items()}
     run.__doc__ = command_help(operation.__doc__ or "")
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.command(name, cls=CommandWithExamples)(run)
     return app
 
 
-def _refuse_options(option: str, value: Any) -> None:
+def _refuse_option(option: str, value: Any) -> None:
     """Refuse an option's name where a value belongs: the parser takes whatever comes next, and a file would be written under that name."""
     for each in value if isinstance(value, list) else [value]:
         if isinstance(each, str | Path) and str(each).startswith("--"):
@@ -115,19 +109,18 @@ def _refuse_options(option: str, value: Any) -> None:
 
 
 @contextmanager
-def _naming(declarations: Mapping[str, Field], values: Mapping[str, Any]) -> Iterator[None]:
+def _naming(declared: Mapping[str, Field], titles: Mapping[str, str], values: Mapping[str, Any]) -> Iterator[None]:
     """Refusals of a value by what lies below call its option by name, which is that of the parameter, or is given the unknown name."""
     try:
         yield
     except FlashsimError as problem:
         parameter, colon, rest = str(problem).partition(":")
         name = parameter.replace(" ", "_").replace("-", "_")
-        if name in declarations and (isinstance(problem, InvalidParameterError) or not declarations[name].argument):
-            problem.args = (declarations[name].name_in_messages(name) + colon + rest, *problem.args[1:])
+        if name in declared and (isinstance(problem, InvalidParameterError) or not declared[name].argument):
+            problem.args = (titles[name] + colon + rest,)
         elif isinstance(problem, UnknownNameError) and not parameter.startswith("--"):
-            options = [each for each in declarations if not declarations[each].argument and _holds(values.get(each), problem.name)]
-            if len(options) == 1:
-                problem.args = (f"{declarations[options[0]].name_in_messages(options[0])}: {problem}", *problem.args[1:])
+            options = [titles[each] for each in declared if not declared[each].argument and _holds(values.get(each), problem.name)]
+            problem.args = (f"{options[0]}: {problem}",) if len(options) == 1 else problem.args
         raise
 
 
@@ -145,18 +138,20 @@ def _number(value: Any, kind: type) -> Any:
     return value
 
 
-def _files(value: Any) -> list[Path]:
-    """The files among an argument's parts, whatever these may name besides: members, presets."""
-    texts = [each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str | Path)]
-    return [Path(part) for text in texts for part in str(text).split(",") if os.path.isfile(part)]
+def _inputs(name: str, field: Field, values: Mapping[str, Any]) -> Iterator[Path]:
+    """The files that an argument names, which none that is written may be: a source, perhaps behind a name and ``=``, or any part."""
+    if field.constant:
+        return
+    given = values[name]
+    texts = [each for each in (given if isinstance(given, list | tuple) else [given]) if isinstance(each, str | Path)]
+    if callable(field.reads):
+        yield from field.reads(values)
+    elif field.reads:
+        from flashsim.storage.source import source_file  # with Numba, for which no help need wait
 
-
-def _sources(value: Any) -> list[Path]:
-    """The files that an argument names, each perhaps behind a name and ``=``."""
-    paths = [each.rpartition("=")[2] for each in ([value] if isinstance(value, str) else value or ())]
-    from flashsim.storage.source import source_file  # with Numba, for which no help need wait
-
-    return [source_file(each) or Path(each) for each in paths]
+        yield from (source_file(path) or Path(path) for path in (str(each).rpartition("=")[2] for each in texts))
+    if not field.writes:
+        yield from (Path(part) for text in texts for part in str(text).split(",") if os.path.isfile(part))
 
 
 def _target(outputs: Outputs, file: OutputFile, path: Path) -> Path:
@@ -165,20 +160,18 @@ def _target(outputs: Outputs, file: OutputFile, path: Path) -> Path:
     return outputs.folder(file.option, path) if file.folder else outputs.file(file.option, path)
 
 
-def _parameter(name: str, field: Field, default: Any) -> Parameter:
-    completion = (lambda incomplete: completions(incomplete, field.completes)) if field.completes else None
-    is_number = field.kind in (int, float)
+def _annotated(name: str, field: Field) -> tuple[Any, Any]:
+    """The type of a parameter with Typer's declaration, and its default."""
+    is_number, default = field.kind in (int, float), Parameter.empty if field.required else field.default
+    completion = (lambda incomplete: _completed(incomplete, field)) if field.completes else None
     more: dict[str, Any] = {"metavar": field.metavar or ("NUMBER" if is_number else None), "help": field.help, "autocompletion": completion}
-    option = typer.Argument(**more) if field.argument else typer.Option(*field.options(name), **more)
     kind: Any = Path if field.writes else str if is_number else field.kind
-    default = Parameter.empty if field.required else default
     if field.several:
         kind = list[kind]
         default = [default] if isinstance(default, str) else list(default) if isinstance(default, tuple) and default else default
-    if default is Parameter.empty or default is None or default == ():
-        default = default or None
-        kind = kind if default is Parameter.empty else kind | None
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+    if default is None or default == ():
+        default, kind = None, kind | None
+    return Annotated[kind, typer.Argument(**more) if field.argument else typer.Option(*field.options(name), **more)], default
 
 
 @contextmanager
@@ -209,7 +202,7 @@ class CommandWithExamples(TyperCommand):
         """The help text, with the names that exist now in place of ``{joins}`` and the like."""
         for parameter in self.params:
             if text := getattr(parameter, "help", None):
-                parameter.help = _PLACE.sub(lambda place: ", ".join(values(place[1])), text)  # type: ignore[attr-defined]
+                parameter.help = _PLACE.sub(lambda place: ", ".join(names(place[1])), text)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
@@ -233,27 +226,15 @@ def _wrap_command(example: re.Match[str]) -> str:
     return " \\\n".join(lines)
 
 
-def completions(prefix: str, kinds: tuple[str | Callable[[], Iterable[str]], ...]) -> list[str]:
-    """Values of some kinds that begin with a prefix, for shells."""
-    return [value for kind in kinds for value in (values(kind) if isinstance(kind, str) else kind()) if value.startswith(prefix)]
+def _completed(incomplete: str, field: Field) -> list[str]:
+    return [each for kind in field.completes for each in names(kind) if each.startswith(incomplete)]
 
 
-def values(kind: str) -> list[str]:
-    """Names of a kind: members of a family and files in this folder that could be one, or presets."""
-    if kind in _FAMILIES:
-        module, name = _FAMILIES[kind]
-        family = getattr(import_module(module), name)
-        return [*family.names(), *family.files(Path())]
-    match kind:
-        case "presets":
-            return list(import_module("flashsim.device.presets").names())
-        case "cpus":
-            return [*import_module("flashsim.execution.cpu").names(), "none"]
-        case "sets":
-            return list(import_module("flashsim.studies.bench.aio").SETS)
-        case "writable":
-            return list(import_module("traces.format.base").writable())
-        case "references":
-            return [*import_module("traces.references.base").GENERATORS.names(), "join"]
-        case _:  # graphs
-            return list(import_module("algorithms.page_access.instances").FAMILIES)
+def names(kind: str | Callable[[], Iterable[str]]) -> list[str]:
+    """Names of a kind: members of a family and files in this folder that could be one, or those of a list or function."""
+    from flashsim.core.members import Family  # with what is installed, for which no help need wait
+
+    source = resolve_name(_NAMES[kind]) if isinstance(kind, str) else kind
+    if isinstance(source, Family):
+        return [*source.names(), *source.files(Path())]
+    return [*(source() if callable(source) else source), *_BESIDES.get(kind, ())]

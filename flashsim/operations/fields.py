@@ -69,9 +69,8 @@ def least(number: int) -> Parse:
     return partial(count, least=number)
 
 
-def seed(value: Any, parameter: str) -> int:
-    """A whole number of any size."""
-    return count(value, parameter, 0, inf)
+#: A parser of a whole number of any size.
+seed: Parse = partial(count, least=0, most=inf)
 
 
 def flag(value: Any, parameter: str) -> bool:
@@ -162,52 +161,55 @@ def _duration_text(value: Any, parameter: str) -> Any:
 
 def refuse(options: Mapping[str, Any], why: str) -> None:
     """Refuse the options that are given, for a reason."""
-    for option, value in options.items():
+    for name, value in options.items():
         if value:
-            raise RefusedError(f"{option}: {why}")
+            raise RefusedError(f"{name}: " + why)
+
+
+def on_real(arguments: Mapping[str, Any], title: str, block: bool = False) -> None:
+    """Refuse an argument that has an effect on real files and devices alone, or on block devices, where none is named."""
+    from flashsim.device.access import is_path  # with all of a preset's parts, for which no help need wait
+
+    devices = arguments.get("device")
+    every = [*(devices.values() if isinstance(devices, Mapping) else several(devices, "device")), arguments.get("path")]
+    paths = [str(each) for each in every if isinstance(each, str | PathLike)]
+    if any(is_path(each) and not (block and Path(each).is_file()) for each in paths):
+        return
+    if paths or "device" in arguments:
+        what = "no block device" if block else "a preset" if paths else "no real file or device"
+        raise RefusedError(f"{title}: {' and '.join(paths) or 'there'} is {what}")
+
+
+#: Refuses an argument that has an effect on block devices alone.
+on_block = partial(on_real, block=True)
 
 
 @dataclass(frozen=True)
 class Field:
     """A parameter, as ``Annotated`` carries it."""
 
-    #: Text of both help texts; ``{joins}`` and the like stand for the names that exist.
-    help: str
-    #: Placeholder of the value in help texts.
-    metavar: str | None = None
-    #: Checks a value, or the default, and converts it for the operation; None stays None where it is the default.
-    parse: Parse | None = None
-    #: What shells complete: kinds of names (`flashsim.operations.command.values`), or functions that give names.
+    help: str  #: Text of both help texts; ``{joins}`` and the like stand for the names that exist.
+    metavar: str | None = None  #: Placeholder of the value in help texts.
+    parse: Parse | None = None  #: Checks a value, or the default, and converts it for the operation; a default None stays None.
+    #: What shells complete: kinds of names (`flashsim.operations.command.names`), or functions that give names.
     completes: tuple[str | Callable[[], Iterable[str]], ...] = ()
-    #: Names of the option, or of the argument in messages, where they are not the parameter's.
-    option: str = ""
-    #: Type that the command line converts to.
-    kind: type = str
-    #: Further values in Python, in words.
-    python: str = ""
-    #: A positional argument of the command.
-    argument: bool = False
-    #: A repeatable option.
-    several: bool = False
-    #: Names a file that no other option may write (or a function from all values to such files), or a file that is written.
+    option: str = ""  #: Names of the option, where they are not the parameter's.
+    kind: type = str  #: Type that the command line converts to.
+    python: str = ""  #: Further values in Python, in words.
+    argument: bool = False  #: A positional argument of the command.
+    several: bool = False  #: A repeatable option.
+    #: Names a file that no other option may write; or a function from all values to such files.
     reads: bool | Callable[[Mapping[str, Any]], Iterable[Path]] = False
-    writes: bool = False
-    #: Belongs to the provenance, since it changes the result.
-    provenance: bool = True
+    writes: bool = False  #: Names a file that is written.
+    provenance: bool = True  #: Belongs to the provenance, since it changes the result.
     #: A function from all values of the command to this one, which then has no option.
     constant: Callable[[Mapping[str, Any]], Any] | None = None
-    #: Has no default in the command.
-    required: bool = False
-    #: Provenance has a list of one value as that value.
-    single: bool = False
-    #: Default of a parameter in a group (`flashsim.operations.operation.parameters`).
-    default: Any = None
-    #: Comes after the parameters of the operation's group.
-    after_group: bool = False
-    #: The parameter without which it has no effect.
-    needs: str = ""
-    #: Has an effect on a real file or block device alone (``"real"``), or on a block device alone (``"block"``).
-    reach: str = ""
+    required: bool = False  #: Has no default in the command.
+    single: bool = False  #: Provenance has a list of one value as that value.
+    default: Any = None  #: Default, which is declared here in groups alone (`flashsim.operations.operation.parameters`).
+    after_group: bool = False  #: Comes after the parameters of the operation's group.
+    #: The parameter without which it has no effect; or a function from all values and its name in messages, which refuses it then.
+    needs: str | Callable[[Mapping[str, Any], str], None] | None = None
 
     def options(self, name: str) -> list[str]:
         """The names of the option of a parameter."""
@@ -239,8 +241,8 @@ PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes a
 Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, reach="real")]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")]
+AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, needs=on_real)]
+YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
 Cpu = Annotated[
     str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")

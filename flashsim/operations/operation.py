@@ -10,17 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache, wraps
 from importlib import import_module
-from inspect import BoundArguments, Parameter, Signature, getattr_static, isfunction, signature
+from inspect import BoundArguments, Parameter, Signature, cleandoc, getattr_static, isfunction, signature
 from os import PathLike, fsdecode, fspath
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
-from flashsim.core.activity import activity, show_by
+from flashsim.core.activity import show_by
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
 from flashsim.core.provenance import provenance
-from flashsim.operations.fields import Field, Parse, several
+from flashsim.operations import RENAMED
+from flashsim.operations.fields import Field, Parse
 from flashsim.studies.presentation.progress import progress_bar
 
 if TYPE_CHECKING:  # a help text waits for no NumPy
@@ -33,10 +34,6 @@ C = TypeVar("C")
 #: Longer lists stand in provenance by their type alone.
 _LONGEST = 32
 _EXAMPLES = "\nExamples\n--------\n"
-#: Options of commands whose argument has a value.
-_SWITCHED_ON = {"wrap": "wrap=True", "allow-write": "allow_write=True", "force": "force=True"}
-#: Functions whose name meant another thing before, and what does that thing now.
-_BEFORE = {"crash": "a pool's database is crashed by fs.pool_crash"}
 #: Seconds between two changes of a notebook's line.
 _OFTEN = 0.5
 
@@ -50,13 +47,14 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     parameters. `flashsim.operations.command.command` makes a command of the same function.
     """
     plain_signature = signature(function).replace(parameters=[_plain(each) for each in parameters(function).values()])
+    titles = {name: name for name in plain_signature.parameters}
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with in_words_of_python(function):
+        with in_words_of_python():
             bound = bind(plain_signature, args, kwargs, function.__name__)
             bound.apply_defaults()
-            return perform(function, parse_arguments(function, bound.arguments, lambda name, field: name))
+            return perform(function, parse_arguments(function, bound.arguments, titles))
 
     wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
     wrapper.__doc__ = _numpydoc(function)
@@ -70,11 +68,12 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
     try:
         return of_function.bind(*args, **kwargs)
     except TypeError as problem:
-        for name in kwargs:
-            if name not in accepted and title in _BEFORE:
-                raise InvalidParameterError(name, "not an argument", f"fs.{title} takes {', '.join(accepted)}; {_BEFORE[title]}") from None
-            if name not in accepted:
-                raise UnknownNameError("argument", name, accepted) from None
+        unknown = [name for name in kwargs if name not in accepted]
+        if unknown and title in RENAMED:
+            bound = f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}"
+            raise InvalidParameterError(unknown[0], "not an argument", bound) from None
+        if unknown:
+            raise UnknownNameError("argument", unknown[0], accepted) from None
         if len(args) > len(by_place):
             bound = f"it takes {', '.join(by_place) or 'none'}; give others by name: NAME=VALUE"
             raise InvalidParameterError(title, f"{len(args)} by position", bound) from None
@@ -120,37 +119,36 @@ def parameters(function: Callable[..., Any]) -> dict[str, Parameter]:
     if rest is None:
         return own
     (group,) = get_args(own.pop(rest).annotation)
-    group_parameters = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=_fields_of(hint)[-1].default, annotation=hint)
+    inner = {
+        name: Parameter(name, Parameter.KEYWORD_ONLY, default=hint.__metadata__[-1].default, annotation=hint)
         for name, hint in get_type_hints(group, include_extras=True).items()
-    ]
-    every = list(own.values())
-    place = next((row for row, each in enumerate(every) if any(field.after_group for field in _fields_of(each.annotation))), len(every))
-    return {each.name: each for each in (*every[:place], *group_parameters, *every[place:])}
+    }
+    names = list(own)
+    place = next((row for row, name in enumerate(names) if getattr(_field_of(own[name].annotation), "after_group", False)), len(names))
+    return {name: (own | inner)[name] for name in (*names[:place], *inner, *names[place:])}
 
 
+@cache
 def fields(function: Callable[..., Any]) -> dict[str, Field]:
-    """The fields of the parameters that are declared, in order."""
-    fields_of_each = {name: _fields_of(each.annotation) for name, each in parameters(function).items()}
-    return {name: each[-1] for name, each in fields_of_each.items() if each}
+    """The fields of the parameters that are declared, with their defaults, in order."""
+    found = {name: (_field_of(each.annotation), each.default) for name, each in parameters(function).items()}
+    return {name: replace(field, default=default) for name, (field, default) in found.items() if field}
 
 
-def _fields_of(hint: Any) -> list[Field]:
-    return [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Field)]
+def _field_of(hint: Any) -> Field | None:
+    return next((each for each in reversed(getattr(hint, "__metadata__", ())) if isinstance(each, Field)), None)
 
 
-def parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], name_of: Callable[[str, Field], str]) -> dict[str, Any]:
-    """Parsed arguments of an operation; `name_of` gives the name of each in messages."""
+def parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
+    """Parsed arguments of an operation; the titles are their names in messages."""
     values = dict(arguments)
-    declared = fields(function)
-    for name, field in declared.items():
-        default = parameters(function)[name].default
-        if field.parse and not (values[name] is None and default is None):
-            values[name] = _parsed(field.parse, values[name], name_of(name, field))
-        if field.needs and arguments[name] != default and arguments[field.needs] is None:
-            raise RefusedError(f"{name_of(name, field)}: it needs {name_of(field.needs, declared[field.needs])}")
-        if field.reach and arguments[name]:
-            _check_reach(arguments, field.reach, name_of(name, field))
+    for name, field in fields(function).items():
+        if field.parse and not (values[name] is None and field.default is None):
+            values[name] = _parsed(field.parse, values[name], titles[name])
+        if isinstance(field.needs, str) and arguments[name] != field.default and arguments[field.needs] is None:
+            raise RefusedError(f"{titles[name]}: it needs {titles[field.needs]}")
+        if callable(field.needs) and arguments[name]:
+            field.needs(arguments, titles[name])
     return values
 
 
@@ -163,30 +161,15 @@ def _parsed(parse: Parse, value: Any, name: str) -> Any:
         raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "no such value is taken") from problem
 
 
-def _check_reach(arguments: Mapping[str, Any], reach: str, name: str) -> None:
-    """Refuse an argument that has an effect on real devices alone, where none is named."""
-    from flashsim.device.access import is_path  # with all of a preset's parts, for which no help need wait
-
-    devices = arguments.get("device")
-    every = [*(devices.values() if isinstance(devices, Mapping) else several(devices, "device")), arguments.get("path")]
-    paths = [str(each) for each in every if isinstance(each, str | PathLike)]
-    if any(is_path(each) and (reach == "real" or not Path(each).is_file()) for each in paths):
-        return
-    if paths or "device" in arguments:
-        what = "no block device" if reach == "block" else "a preset" if paths else "no real file or device"
-        raise RefusedError(f"{name}: {' and '.join(paths) or 'there'} is {what}")
-
-
 def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
     """Call an operation with parsed arguments, as whose provenance these stand while it works and in its outcome."""
     declared = fields(function)
     free = [name for name, each in parameters(function).items() if each.kind is Parameter.VAR_KEYWORD]
     more = {inner: value for name in free for inner, value in arguments.pop(name, {}).items()}
-    recorded = {name: value for name, value in arguments.items() if name not in declared or declared[name].provenance} | more
-    for name, field in declared.items():
-        if field.single and isinstance(recorded.get(name), list) and len(recorded[name]) == 1:
-            (recorded[name],) = recorded[name]
-    recorded = {name: describe(value) for name, value in recorded.items()}
+    recorded = {name: value for name, value in (arguments | more).items() if name not in declared or declared[name].provenance}
+    for name, value in recorded.items():
+        is_one = name in declared and declared[name].single and isinstance(value, list) and len(value) == 1
+        recorded[name] = describe(value[0] if is_one else value)
     token = _origin.set(provenance({name: value for name, value in recorded.items() if name != "seed"}, recorded.get("seed")))
     try:
         return function(**arguments, **more)
@@ -215,7 +198,7 @@ def describe(value: Any) -> Any:
 
 def _plain(parameter: Parameter) -> Parameter:
     """A parameter whose annotation has no field; of a value that is parsed, what is given."""
-    field = next(reversed(_fields_of(parameter.annotation)), None)
+    field = _field_of(parameter.annotation)
     kind = get_args(parameter.annotation)[0] if field else parameter.annotation
     if kind is Any and field and field.parse and not field.several:
         kind = str if parameter.default is not None else str | None
@@ -224,49 +207,27 @@ def _plain(parameter: Parameter) -> Parameter:
 
 def _numpydoc(function: Callable[..., Any]) -> str:
     """The docstring with the parameters, as numpydoc has them."""
-    first, _, others = (function.__doc__ or "").partition("\n")
-    summary, _, rest = f"{first}\n{textwrap.dedent(others)}".partition(_EXAMPLES)
-    lines = ["Parameters", "----------"]
-    for name, field in fields(function).items():
-        help = re.sub(r"\{(\w+)\}", lambda kind: f"the {kind[1].replace('_', ' ')}", " ".join(filter(None, (field.help, field.python))))
-        lines += [name, *textwrap.wrap(help, 120, initial_indent="    ", subsequent_indent="    ")]
+    summary, _, examples = cleandoc(function.__doc__ or "").partition(_EXAMPLES)
     shell = summary.replace("\nExamples::\n", "\nFrom a shell::\n").rstrip()
-    return "\n".join([shell, "", *lines, _EXAMPLES + rest])
+    lines = [shell, "", "Parameters", "----------"]
+    for name, field in fields(function).items():
+        help = re.sub(r"\{(\w+)\}", lambda kind: f"the {kind[1].replace('_', ' ')}", f"{field.help} {field.python}".strip())
+        lines += [name, *textwrap.wrap(help, 120, initial_indent="    ", subsequent_indent="    ")]
+    return "\n".join([*lines, _EXAMPLES + examples])
 
 
 @contextmanager
-def in_words_of_python(function: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Refusals name arguments in the place of options, those of an operation by what it calls them."""
+def in_words_of_python() -> Iterator[None]:
+    """Refusals name arguments in the place of options."""
     try:
         yield
     except FlashsimError as problem:
-        declared = fields(function) if function else {}
-        names = {option.removeprefix("--"): name for name, field in declared.items() for option in field.options(name)}
-        problem.args = (in_python(str(problem), names), *problem.args[1:])
+        problem.reword()
         raise
     except OSError as problem:
         if problem.errno != errno.ENAMETOOLONG:
             raise
         raise MissingFileError(f"{shortened(fsdecode(problem.filename or ''))}: its name is too long for a file") from None
-
-
-@contextmanager
-def working(what: str) -> Iterator[Progress]:
-    """Work outside an operation: its progress, and refusals in Python's words."""
-    with in_words_of_python(), activity(what) as progress:
-        yield progress
-
-
-def in_python(message: str, names: Mapping[str, str] = {}) -> str:
-    """A message that names options of commands, with arguments in their place; `names` says what some are called.
-
-    Examples
-    --------
-    >>> in_python("device: writing would destroy 1 MiB in a.bin; allow it with --allow-write")
-    'device: writing would destroy 1 MiB in a.bin; allow it with allow_write=True'
-    """
-    words = {**names, **_SWITCHED_ON}
-    return re.sub(r"--([a-z][a-z-]*)", lambda option: words.get(option[1], option[1].replace("-", "_")), message)
 
 
 @contextmanager

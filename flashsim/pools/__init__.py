@@ -1,5 +1,5 @@
 """Systems of a memory pool and its SSD extension: setup, devices, run."""
 
-from flashsim.execution.pooled.options import PoolOptions
+from flashsim.execution.pooled.options import LogOptions, PoolOptions
 
-__all__ = ["PoolOptions"]
+__all__ = ["LogOptions", "PoolOptions"]

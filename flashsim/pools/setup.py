@@ -23,12 +23,12 @@ from flashsim.core.model import CompiledModel
 from flashsim.core.replacement import ReplacementPolicy
 from flashsim.core.request import Integers
 from flashsim.core.transactions import TransactionStream
-from flashsim.core.units import GIB, HOURS, KIB, MILLISECONDS, MINUTES, SECONDS, format_size
+from flashsim.core.units import GIB, HOURS, KIB, MINUTES, SECONDS, format_size
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.logging_design import Logging
-from flashsim.execution.pooled.options import PoolOptions
+from flashsim.execution.pooled.options import LogOptions, PoolOptions
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.execution.pooled.tables import ENDED
@@ -59,8 +59,7 @@ class PoolSetup:
     scale: float = 1.0  #: Multiplies pages, memory, the SSD, and all times but those of devices and clients.
     seed: int = 0  #: Seed of the workload.
     restart: str = ""  #: Restart design: a member of `algorithms.restart`, or a file.  Empty: there is no log of records.
-    #: More parameters of `flashsim.execution.pooled.logging_design.Logging`, by name.
-    hardening: Mapping[str, int] = field(default_factory=dict)
+    hardening: LogOptions = field(default_factory=LogOptions)  #: All that may be chosen of the log and the restart design besides.
 
     def with_options(self, **options: Any) -> PoolSetup:
         return replace(self, options=replace(self.options, **options))
@@ -70,7 +69,8 @@ class PoolSetup:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> PoolSetup:
-        return cls(**{**document, "options": PoolOptions(**document["options"])})
+        records = {"options": PoolOptions(**document["options"]), "hardening": LogOptions(**document["hardening"])}
+        return cls(**{**document, **records})
 
     @property
     def intervals(self) -> int:
@@ -121,10 +121,8 @@ class PoolSetup:
         """The log of records and the restart design at the scale; the flusher writes an SSD's table in 128 parts (Do, 2012, 4.3.4.2)."""
         if not self.restart:
             return None
-        values: dict[str, Any] = {"chunk": max(1, frames // 128)} | dict(self.hardening)
-        values["pause"] = round(values.get("pause", 500 * MILLISECONDS) * self.scale)
-        values["indirect"] = round(values.get("indirect", 0) * self.scale)
-        return Logging(restart_design(self.restart), **values)
+        times = {"pause": round(self.hardening.pause * self.scale), "indirect": round(self.hardening.indirect * self.scale)}
+        return Logging(restart_design(self.restart), max(1, frames // 128), **vars(self.hardening) | times)
 
     def build(
         self,

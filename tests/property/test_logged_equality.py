@@ -133,9 +133,9 @@ def check_system(seed: int) -> None:
             break
         seed += 10_000
     logging = Logging(
-        restart_design(str(draw.choice(RESTARTS.names()))), int(draw.choice([0, 20])), int(draw.choice([0, 3000, 100_000])),
-        int(draw.integers(1, 20)), int(draw.integers(1, 30)), int(2 ** draw.uniform(3, 20)), int(draw.integers(1, 4)),
-        ("force-unit-access",) if seed % 2 else (), seed % 3 == 0,
+        restart_design(str(draw.choice(RESTARTS.names()))), aborts=int(draw.choice([0, 20])), indirect=int(draw.choice([0, 3000, 100_000])),
+        batch=int(draw.integers(1, 20)), chunk=int(draw.integers(1, 30)), pause=int(2 ** draw.uniform(3, 20)),
+        flush_writes=int(draw.integers(1, 4)), without=("force-unit-access",) if seed % 2 else (), tears=seed % 3 == 0,
     )  # fmt: skip
     stream = Drawn(system.pages, seed)
     specification = LoggedSpecification(system, specified, stream, logging)

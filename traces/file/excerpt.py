@@ -77,7 +77,9 @@ def excerpt(
     """A part of a trace, as people ask for it: times with a unit, and columns of a CSV file as ``time=Stamp:ms,offset=LBA:sectors``."""
     if columns is not None:
         if format_name not in (None, "csv"):
-            raise errors.InvalidParameterError("columns", repr(columns[:40]), f"{format_name} has its own; they are of --format csv")
+            raise errors.InvalidParameterError(
+                "columns", repr(columns[:40]), f"{format_name} has its own; they are of " + errors.option("format") + " csv"
+            )
         format_name = f"csv:{columns}"
     numbers = (device_number,) if isinstance(device_number, int) else tuple(device_number or ())
     begin, lasts = (units.parse_duration(text, name) if text else None for text, name in ((start, "start"), (window, "window")))

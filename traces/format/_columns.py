@@ -220,7 +220,7 @@ def _nanoseconds(texts: pa.Array) -> Integers:
 def _operations(lines: _text.Lines, column: Column) -> Integers:
     texts = lines.table.column(column.name).combine_chunks().dictionary_encode()
     operations = np.array([column.operation(text) for text in texts.dictionary.to_pylist()], np.int64)[texts.indices.to_numpy()]
-    lines.refuse(operations < 0, f"{column.name} {column.wrong}")
+    lines.refuse(operations < 0, f"{column.name} " + column.wrong)
     return operations
 
 

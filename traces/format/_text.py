@@ -95,7 +95,7 @@ class Lines:
         """Raise a `DamagedFileError` that names the first bad line, if there is any."""
         if bad.any():
             row = int(np.argmax(bad))
-            raise DamagedFileError(f"trace: {self.path}, line {self.first + int(row if self.rows is None else self.rows[row])}: {why}")
+            raise DamagedFileError(f"trace: {self.path}, line {self.first + int(row if self.rows is None else self.rows[row])}: " + why)
 
     def choice(self, name: str, values: list[str]) -> Integers:
         """A column of words as their places in `values`, shape (n,)."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, option
 from flashsim.core.members import Family, optional
 from flashsim.core.request import OPERATIONS
 from flashsim.storage.packed_files import unpack_first
@@ -157,17 +157,17 @@ def candidates(path: str | Path, names: Collection[str] | None = None, load: Cal
 def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:
     """Why a file could be of more formats than one, of those that it fits; nothing if it is of one."""
     if len(names) > 1:
-        return f"it could be {' or '.join(names)}; name it with --format"
+        return f"it could be {' or '.join(names)}; name it with " + option("format")
     doubt = load(names[0]).doubt(path) if names else ""
-    columns = "name it with --format, or the columns of a table with --format csv --columns"
-    return f"it could be {names[0]} or csv ({doubt}); {columns}" if doubt else ""
+    columns = option("format") + ", or the columns of a table with " + option("format") + " csv " + option("columns")
+    return f"it could be {names[0]} or csv ({doubt}); name it with " + columns if doubt else ""
 
 
 def unknown_file(path: Path, names: Collection[str]) -> DamagedFileError:
     """A file that no format of these names fits."""
-    known = f"known are {', '.join(names)}; which column of a table is what, --format csv --columns says"
+    known = f"known are {', '.join(names)}; which column of a table is what, " + option("format") + " csv " + option("columns") + " says"
     what = unpack_first(path) or ("it is empty" if not path.stat().st_size else known)
-    return DamagedFileError(f"trace: {path} has no format that can be told: {what}")
+    return DamagedFileError(f"trace: {path} has no format that can be told: " + what)
 
 
 def recognise(path: str | Path) -> str:
@@ -180,7 +180,7 @@ def recognise(path: str | Path) -> str:
     """
     path, names = Path(path), candidates(path)
     if why := doubts(path, names, load_format):
-        raise DamagedFileError(f"trace: {path} has no format that can be told: {why}")
+        raise DamagedFileError(f"trace: {path} has no format that can be told: " + why)
     if not names:
         raise unknown_file(path, FORMATS.names())
     return names[0]

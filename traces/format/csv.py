@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError
+from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError, option
 from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import parse_size
 from traces.file.schema import Batches
@@ -48,7 +48,11 @@ _MOST_REPEATS = 1 << 31
 def _with_unit(role: str, name: str, unit: str) -> Column:
     if role == "operation":
         operations = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
-        wrong = f"is no operation ({'/'.join(operations or ('R', 'W'))}); name others with --columns operation={name}:READ/WRITE"
+        wrong = (
+            f"is no operation ({'/'.join(operations or ('R', 'W'))}); name others with "
+            + option("columns")
+            + f" operation={name}:READ/WRITE"
+        )
         by_word = (lambda word: operations.get(word.strip(), -1)) if operations else (lambda word: _WORDS.get(word.strip().lower(), -1))
         return Column(name, role, operation=by_word, wrong=wrong)
     if role in ("device", "label", "repeat"):
@@ -128,11 +132,11 @@ class _NamedColumns(Format):
 
     def configured(self, options: str) -> Format:
         columns = dict[str, Column]()
-        for option in options.split(","):
-            role, equals, column = option.strip().partition("=")
+        for each in options.split(","):
+            role, equals, column = each.strip().partition("=")
             name, colon, unit = column.rpartition(":")
             if not equals or role not in NAMES or not column:
-                raise InvalidParameterError("columns", repr(option[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(NAMES)}")
+                raise InvalidParameterError("columns", repr(each[:60]), f"it must be ROLE=NAME:UNIT with a role of {', '.join(NAMES)}")
             if role in columns:
                 raise InvalidParameterError("columns", repr(options[:60]), f"{role} is named twice")
             columns[role] = _with_unit(role, name if colon else column, unit if colon else "")
@@ -175,16 +179,22 @@ class _NamedColumns(Format):
             guesses = [(name, unit) for name in names if name not in columns_in_use for of, unit in [guess(name)] if of == role]
             if len(guesses) > 1:
                 choice = " or ".join(name for name, _ in guesses)
-                raise DamagedFileError(f"trace: {path}, line 1: {choice} could be the {role}; name one with --columns {role}=NAME:UNIT")
+                raise DamagedFileError(
+                    f"trace: {path}, line 1: {choice} could be the {role}; name one with " + option("columns") + f" {role}=NAME:UNIT"
+                )
             for name, unit in guesses:
                 if not unit and role in ("time", "completed") and _DATE.match(first.get(name, "")):
                     unit = "iso"
                 if not unit and role in ("time", "completed", "latency"):
-                    raise DamagedFileError(f"trace: {path}, line 1: {name} has no unit; name one with --columns {role}={name}:ms")
+                    raise DamagedFileError(
+                        f"trace: {path}, line 1: {name} has no unit; name one with " + option("columns") + f" {role}={name}:ms"
+                    )
                 columns[role] = _with_unit(role, name, unit or "bytes" * (role in ("offset", "length")))
         for role in ("offset", "length"):
             if role not in columns:
-                raise DamagedFileError(f"trace: {path}, line 1: no column is the {role}; name one with --columns {role}=NAME:UNIT")
+                raise DamagedFileError(
+                    f"trace: {path}, line 1: no column is the {role}; name one with " + option("columns") + f" {role}=NAME:UNIT"
+                )
         return columns
 
 

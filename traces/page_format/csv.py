@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError
+from flashsim.core.errors import DamagedFileError, InvalidParameterError, option
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.format import csv as requests
@@ -71,7 +71,7 @@ class _PageColumns(PageTraceFormat):
             if parser is None:
                 if ids not in names or operations not in {*names, None}:
                     why = "no column is page, id, key or object" if ids is None else f"no column is {operations if ids in names else ids}"
-                    raise DamagedFileError(f"trace: {path}, line 1: {why}; name one with --columns page=NAME,write=NAME")
+                    raise DamagedFileError(f"trace: {path}, line 1: {why}; name one with " + option("columns") + " page=NAME,write=NAME")
                 parser = Parser(path, ids, names, layout.delimiter, quotes=True, numbers=repeats)
             if body:
                 lines = parser.lines(number, body)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError, option
 from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, READ, WRITE, Integers
 from flashsim.core.units import GIB, KIB, MIB, MILLISECONDS, format_size
@@ -45,7 +45,7 @@ _LOG = {"at": pa.int64(), "latency": pa.int64(), "operation": pa.int64(), "lengt
 
 def check() -> None:
     if not shutil.which("fio"):
-        raise FlashsimError("engine: fio is not installed, or not on PATH; take --engine builtin")
+        raise FlashsimError("engine: fio is not installed, or not on PATH; take " + option("engine") + " builtin")
 
 
 def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe: Observer, progress: Progress | None = None) -> str:

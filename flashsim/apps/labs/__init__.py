@@ -12,12 +12,9 @@ COMMANDS = {
 GROUPS = {
     "lab": """
         Labs for courses: notebooks, checks, marks on fresh instances, and contests.
-
-        Examples::
-
-            flashsim lab list
-            flashsim lab start replacement
-            flashsim lab check replacement.ipynb
-            flashsim lab grade replacement_ada.ipynb --out marks.csv
+        flashsim lab list
+        flashsim lab start replacement
+        flashsim lab check replacement.ipynb
+        flashsim lab grade replacement_ada.ipynb --out marks.csv
         """,
 }

@@ -56,13 +56,13 @@ def standing(pid: int) -> Iterator[State]:
         There is no such process, or it is this one; it is another user's.
     """
     if pid == os.getpid():
-        raise InvalidParameterError("--pid", pid, "it is the process that records")
+        raise InvalidParameterError("pid", pid, "it is the process that records")
     try:
         folder = os.readlink(f"/proc/{pid}/cwd")
         was_still = _is_still(pid)
         os.kill(pid, signal.SIGSTOP)
     except (FileNotFoundError, ProcessLookupError):
-        raise InvalidParameterError("--pid", pid, "there is no such process") from None
+        raise InvalidParameterError("pid", pid, "there is no such process") from None
     except PermissionError:
         raise RefusedError(f"record: process {pid} is another user's") from None
     try:
@@ -75,7 +75,7 @@ def standing(pid: int) -> Iterator[State]:
                 opened.position = None
         yield state
     except FileNotFoundError:
-        raise InvalidParameterError("--pid", pid, "the process ended before recording began") from None
+        raise InvalidParameterError("pid", pid, "the process ended before recording began") from None
     finally:
         if not was_still:
             _continue(pid)

@@ -19,7 +19,7 @@ from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.apps.programs.outcomes import Outcomes
 from flashsim.apps.programs.recipes import Answer, Cut, Failure, shortest
 from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import RefusedError, option
 from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from traces.calls import schema
@@ -187,7 +187,7 @@ class PowerCuts:
         names = [(name, row[name].removeprefix(prefix)) for row in rows for name in ("path", "other") if str(row[name]).startswith(prefix)]
         wrote, renamed = {path for _, path in names}, {path for name, path in names if name == "other"}
         if not wrote:
-            raise RefusedError(f"crash: the program wrote no file in {escaped(str(self.folder))}: name its folder with --folder")
+            raise RefusedError(f"crash: the program wrote no file in {escaped(str(self.folder))}: name its folder with " + option("folder"))
         folder = self._folders.get()
         code, _ = folder.look(*end, watched(self.check, place / "calls"), self.limit)
         self._folders.put(folder)

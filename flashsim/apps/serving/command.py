@@ -12,7 +12,7 @@ from flashsim.apps.serving.nbd.drive import check_scale
 from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
 from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
 from flashsim.core.activity import activity
-from flashsim.core.errors import RefusedError, StandardOutputError
+from flashsim.core.errors import RefusedError, StandardOutputError, option
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_size
 from flashsim.device import presets
@@ -56,9 +56,10 @@ def device_serve(
         flashsim device serve toshiba-5400-320gb --run 'echo "$uri"' --json served.json
     """
     if (socket is not None) + (port is not None) > 1:
-        raise RefusedError("--port: there is a --socket already; take one of them")
+        raise RefusedError("port: there is a " + option("socket") + " already; take one of them")
     if socket is None and port is None and not run:
-        raise RefusedError("--socket: where shall clients find the drive? Give --socket or --port (or --run with a command)")
+        places = option("socket") + " or " + option("port") + " (or " + option("run") + " with a command)"
+        raise RefusedError("socket: where shall clients find the drive? Give " + places)
     with ExitStack() as open_files:
         drive = presets.load(preset)
         check_scale(time_scale)

@@ -26,7 +26,7 @@ from flashsim.apps.serving.nbd.content import Content, FileContent, MemoryConten
 from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
 from flashsim.apps.serving.nbd.protocol import Export
 from flashsim.apps.serving.nbd.server import Server, precise_event_loop
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
+from flashsim.core.errors import FORCE, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, option
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, TRIM, WRITE, make_requests
 from flashsim.core.units import GIB, SECONDS, format_size
@@ -67,19 +67,19 @@ def at_path(path: Path, force: bool) -> Iterator[Address]:
     """A socket in the file system, removed in the end."""
     path = Path(os.path.abspath(path))
     if len(os.fsencode(path)) > _LONGEST:
-        raise InvalidParameterError("--socket", str(path), f"a socket's path takes at most {_LONGEST} bytes")
+        raise InvalidParameterError("socket", str(path), f"a socket's path takes at most {_LONGEST} bytes")
     if not path.parent.is_dir():
-        raise MissingFileError(f"--socket: no folder {path.parent}")
+        raise MissingFileError(f"socket: no folder {path.parent}")
     if os.path.lexists(path):
         _check_dead(path)
         if not force:
-            raise RefusedError(f"--socket: {path} was left behind by a server that is gone; add --force to replace it")
+            raise RefusedError(f"socket: {path} was left behind by a server that is gone; add " + FORCE + " to replace it")
         path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         try:
             _listen_at(bound, path)
         except OSError as problem:
-            raise FlashsimError(f"--socket: cannot make {path}: {problem.strerror}") from problem
+            raise FlashsimError(f"socket: cannot make {path}: {problem.strerror}") from problem
         try:
             yield Address(bound, f"nbd+unix:///?socket={quote(str(path))}", path)
         finally:
@@ -103,7 +103,7 @@ def _listen_at(bound: socket.socket, path: Path) -> None:
 
 def _check_dead(path: Path) -> None:
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise RefusedError(f"--socket: {path} exists and is no socket")
+        raise RefusedError(f"socket: {path} exists and is no socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
         try:
@@ -111,8 +111,8 @@ def _check_dead(path: Path) -> None:
         except ConnectionRefusedError:
             return
         except OSError as problem:
-            raise RefusedError(f"--socket: {path} exists and may be in use: {problem.strerror or problem}") from problem
-    raise RefusedError(f"--socket: {path} is in use by a server")
+            raise RefusedError(f"socket: {path} exists and may be in use: {problem.strerror or problem}") from problem
+    raise RefusedError(f"socket: {path} is in use by a server")
 
 
 @contextlib.contextmanager
@@ -122,7 +122,7 @@ def at_port(port: int, host: str) -> Iterator[Address]:
     try:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as problem:
-        raise InvalidParameterError("--listen", host, f"{unknown} ({problem.strerror})") from problem
+        raise InvalidParameterError("listen", host, f"{unknown} ({problem.strerror})") from problem
     with socket.socket(family, socket.SOCK_STREAM) as bound:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -130,10 +130,10 @@ def at_port(port: int, host: str) -> Iterator[Address]:
             bound.listen(BACKLOG)
         except OSError as problem:
             if problem.errno == errno.EADDRINUSE:
-                raise RefusedError(f"--port: {port} is in use") from problem
+                raise RefusedError(f"port: {port} is in use") from problem
             if problem.errno == errno.EADDRNOTAVAIL:
-                raise InvalidParameterError("--listen", host, unknown) from problem
-            raise FlashsimError(f"--port: cannot listen on {host}:{port}: {problem.strerror}") from problem
+                raise InvalidParameterError("listen", host, unknown) from problem
+            raise FlashsimError(f"port: cannot listen on {host}:{port}: {problem.strerror}") from problem
         name = f"[{host}]" if family == socket.AF_INET6 else host
         yield Address(bound, f"nbd://{name}:{bound.getsockname()[1]}")
 
@@ -141,7 +141,7 @@ def at_port(port: int, host: str) -> Iterator[Address]:
 def check(preset: Preset, empty: bool, precondition: str | None) -> None:
     """Refuse a state that does not exist, and two states at once."""
     if empty and precondition:
-        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+        raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
     if precondition:
         preconditioning.parse_state(precondition, preset)
 

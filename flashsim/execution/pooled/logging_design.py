@@ -5,30 +5,19 @@ from dataclasses import dataclass, field
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.request import FORCE_UNIT_ACCESS
+from flashsim.execution.pooled.options import LogOptions
 from flashsim.execution.pooled.system import LOG
 from flashsim.storage.log.recovery import RestartDesign
 
 
 @dataclass(frozen=True)
-class Logging:
+class Logging(LogOptions):
     """A log, and what is hardened for a restart."""
 
     #: The restart design.
     restart: RestartDesign
-    #: Share of transactions with updates that abort, in percent.
-    aborts: int = 0
-    #: Nanoseconds between writes of the background writer, which takes the page that has been dirty longest; checkpoints then write no
-    #: pages.  0: none, and checkpoints write them.
-    indirect: int = 0
-    #: Pages that BUF_WRITE records are made for at once.  Each says the version that is on disk: with the least of all 2,048, as the thesis
-    #: may be read (4.2.1.1), analysis could strike off no other page than that one.
-    batch: int = 2048
     #: Entries of the frame table that a restart design's flusher, or a record of a checkpoint, writes at once.
     chunk: int = 64
-    #: Nanoseconds between two chunks of the flusher.
-    pause: int = 500_000_000
-    #: Writes of the SSD that a flush of an entry takes, one after the other.
-    flush_writes: int = 1
     #: Guards that are switched off.
     without: Collection[str] = ()
     #: Whether a crash may tear a page that is being written to disk.  The first record of a change since a page's last write to disk began

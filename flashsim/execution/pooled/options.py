@@ -1,4 +1,4 @@
-"""Options of a system of pools: all that may be chosen of it but for its sizes, its policies and its devices."""
+"""Options of a system of pools and of its log: all that may be chosen but for sizes, policies, devices and the restart design."""
 
 from dataclasses import dataclass
 
@@ -51,3 +51,21 @@ class PoolOptions:
     random_only: bool = True
     #: Whether a read of several pages leaves out those at either end that the SSD holds.
     trimming: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """Options of a log of records, under one name from the command line to the engine; `Logging` has them."""
+
+    #: Share of transactions with updates that abort, in percent.
+    aborts: int = 0
+    #: Nanoseconds between writes of the background writer, which takes the page that has been dirty longest; checkpoints then write no
+    #: pages.  0: none, and checkpoints write them.
+    indirect: int = 0
+    #: Pages that BUF_WRITE records are made for at once.  Each says the version that is on disk: with the least of all 2,048, as the thesis
+    #: may be read (4.2.1.1), analysis could strike off no other page than that one.
+    batch: int = 2048
+    #: Nanoseconds between two chunks of a restart design's flusher.
+    pause: int = 500_000_000
+    #: Writes of the SSD that a flush of an entry takes, one after the other.
+    flush_writes: int = 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import DamagedFileError, FlashsimError, RefusedError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimError, RefusedError, UnknownNameError, option
 from flashsim.core.parameters import build
 from flashsim.hdd.diskspecs import grammar, model
 from flashsim.hdd.diskspecs.block import SECTOR, Block, Collection, milliseconds
@@ -51,7 +51,7 @@ def read(path: Path, disk: str | None = None) -> ImportedDrive:
     try:
         parameters = build(HddParameters, collection.values | {"capacity": 0})
     except FlashsimError as problem:
-        problem.args = (f"{path}: {problem}",)
+        problem.args = (f"{path}: " + problem.message,)
         raise
     collection.put("capacity", f"{parameters.sectors * SECTOR}B", f"derived from {collection.sources['zones']}")
     if promised and promised != parameters.sectors:
@@ -86,7 +86,7 @@ def _drive_of(document: grammar.Document, path: Path, name: str | None) -> tuple
         others = sorted({block.kind for block in document.blocks if block.kind in _OTHER_DEVICES})
         raise RefusedError(f"{path}: it describes no drive (disksim_disk){', but ' + ', '.join(others) if others else ''}")
     if name is None and len(disks) > 1:
-        raise RefusedError(f"{path}: it has {len(disks)} kinds of drives; take one of {', '.join(disks)} with --disk")
+        raise RefusedError(f"{path}: it has {len(disks)} kinds of drives; take one of {', '.join(disks)} with " + option("disk"))
     drive = disks[name or next(iter(disks))]
     return drive, buses.get(drive.name, ())
 

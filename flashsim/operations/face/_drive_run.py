@@ -17,12 +17,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, python_wording
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, NEVER, SECONDS, format_duration
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.operations.operation import in_python
 from flashsim.ssd.state.drive_state import BlockMap
 from flashsim.studies.presentation.timeline import Timeline, write_timeline
 from flashsim.studies.replaying import observation, real, simulated
@@ -104,7 +103,7 @@ class DriveRun:
     @property
     def notes(self) -> list[str]:
         below = [observation.BELOW_ONE] if self.amplification.get("total", 1) < 1 else []
-        return below + ([in_python(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
+        return below + ([python_wording(observation.NOT_COLLECTED)] if self.amplification and not self.statistics["flash_erases"] else [])
 
     def as_dict(self) -> dict[str, Any]:
         document = self.report.as_dict(self.statistics)

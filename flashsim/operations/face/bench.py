@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, option
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
 from flashsim.operations import fields
 from flashsim.operations.face._drive_run import timeline_writer
@@ -124,10 +124,12 @@ def bench(
     ['SR', 'RR', 'RW', 'SW']
     """
     if set == "aio":
-        fields.refuse({"--ignore": ignore, "--pause": pause != "auto"}, "the set aio has no such runs; only uflip has")
-    fields.refuse({"--precondition": precondition and state != 0.1}, "--state says in which state the drive begins; take one of them")
+        fields.refuse({"ignore": ignore, "pause": pause != "auto"}, "the set aio has no such runs; only uflip has")
+    fields.refuse(
+        {"precondition": precondition and state != 0.1}, option("state") + " says in which state the drive begins; take one of them"
+    )
     share, begins = (0.1, state) if isinstance(state, str) else (state, precondition)
-    method = Method(share, None if pause == "auto" else fields.duration(pause, "--pause"), ignore, seed)
+    method = Method(share, None if pause == "auto" else fields.duration(pause, "pause"), ignore, seed)
     options = session.Options(only or (), size, count, quick, allow_write, force, begins, set, sizes or (), levels or ())
     drawing = timeline_writer(timeline, timeline_from, timeline_to, origin())
     with activity("runs") as progress:

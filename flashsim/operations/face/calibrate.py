@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import ALLOW_WRITE, InvalidParameterError, option
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Flag, Name, Target
@@ -24,6 +24,7 @@ from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.runs.outputs import Outputs, final_name
 
 _PATH = "A real file or block device; or a preset, which shows how well the method finds it again."
+_CPU_INSTEAD = option("cpu") + " measures this machine, and no device"
 
 
 class CalibrationOutcome(Outcome):
@@ -88,7 +89,7 @@ class CpuOutcome(CalibrationOutcome):
         yield self.summary()
 
     def _write_report(self, folder: Path) -> None:
-        raise InvalidParameterError("--out-dir", "given", "--cpu measures this machine, and no device")
+        raise InvalidParameterError(option("out-dir"), "given", _CPU_INSTEAD)
 
 
 @operation
@@ -125,21 +126,21 @@ def calibrate(
     """
     lasts = time or (10 if cpu else 60) * SECONDS
     if not SECONDS // 10 <= lasts <= 3600 * SECONDS:
-        raise InvalidParameterError("--time", format_duration(lasts), "it must be in [100ms, 60min]")
+        raise InvalidParameterError("time", format_duration(lasts), "it must be in [100ms, 60min]")
     if out is not None and not final_name(out).endswith(".toml"):
-        raise InvalidParameterError("--out", final_name(out), "a preset's file ends in .toml")
+        raise InvalidParameterError("out", final_name(out), "a preset's file ends in .toml")
     name = Path(final_name(out)).stem if out else "calibrated"
     if cpu:
-        options = {"PATH": path, "--size": size and format_size(size), "--allow-write": "given" * allow_write, "--yes-destroy": yes_destroy}
-        for option, value in options.items():
+        device_only = {"PATH": path, "size": size and format_size(size), ALLOW_WRITE: "given" * allow_write, "yes_destroy": yes_destroy}
+        for parameter, value in device_only.items():
             if value:
-                raise InvalidParameterError(option, value, "--cpu measures this machine, and no device")
+                raise InvalidParameterError(parameter, value, _CPU_INSTEAD)
         with activity("measuring") as progress:
             prices = cpu_prices.measure(name, out.parent if out else Path(), duration=lasts, seed=seed, progress=progress)
         outcome: CalibrationOutcome = CpuOutcome(prices)
     else:
         if path is None:
-            raise InvalidParameterError("PATH", "none", "a device is needed, or --cpu")
+            raise InvalidParameterError("PATH", "none", "a device is needed, or " + option("cpu"))
         with (
             activity("measuring") as progress,
             open_target(str(path), size, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress) as target,

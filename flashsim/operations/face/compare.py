@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from algorithms.joins.base import page_format as page_format_of
 from flashsim.core.activity import activity
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
@@ -130,9 +130,9 @@ def compare(
     ...                   device="intel-x25e-64gb", allow_write=True)  # doctest: +SKIP
     """
     if r is not None and s is not None:
-        fields.refuse({"--scale": scale != 0.1}, "it is of do2009's relations, but --r and --s name others")
+        fields.refuse({"scale": scale != 0.1}, "it is of do2009's relations, but " + option("r") + " and " + option("s") + " name others")
     if isinstance(device, CalibrationOutcome) or device != CALIBRATED:
-        fields.refuse({"--time": time != 30 * SECONDS, "--seed": seed}, "the preset is not calibrated here")
+        fields.refuse({"time": time != 30 * SECONDS, "seed": seed}, "the preset is not calibrated here")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
     setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given(choices))
@@ -206,7 +206,7 @@ def validate_hdd(
     """
     preset, measurements = presets.load(drive), Path(trace)
     if preset.kind != "hdd":
-        raise RefusedError(f"--drive: {preset.name} is no hard disk")
+        raise RefusedError(f"drive: {preset.name} is no hard disk")
     with activity("replaying") as progress:
         loop = closed_loop.run(preset, measurements, progress=progress)
         parts = dict(closed_loop.ablate(preset, measurements, progress)) if ablate else {}

@@ -132,7 +132,7 @@ def device_show(
 def _preset_name(out: Any) -> str:
     target = final_name(out)
     if not target.endswith(".toml"):
-        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+        raise InvalidParameterError("out", target, "a preset's name must end in .toml")
     return target
 
 

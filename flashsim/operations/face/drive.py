@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
 import pandas as pd
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.core.units import format_duration, format_size
@@ -365,10 +365,6 @@ def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str
     device, seed = Device.open(name), count(seed, "seed", 0)
     if device.preset.flash is None and name_of_state in (*_STATES, *_STATES.values(), "random", "steady"):
         return Drive(device, name, name_of_state, seed, "a disk, which has no state")
-    try:
-        with activity(f"preparing {Path(name).name}") as progress:
-            preparation = bring_into(device, _STATES.get(name_of_state, name_of_state), seed, progress)
-    except FlashsimError as problem:  # in the words of this argument
-        problem.args = (str(problem).replace("--precondition", "state"), *problem.args[1:])
-        raise
+    with activity(f"preparing {Path(name).name}") as progress:
+        preparation = bring_into(device, _STATES.get(name_of_state, name_of_state), seed, progress, "state")
     return Drive(device, name, name_of_state, seed, preparation)

@@ -49,7 +49,7 @@ def export(
     [['table', 8192], ['table.sql', 39]]
     """
     with Outputs(force) as outputs:
-        place = outputs.folder("--out", Path(folder))
+        place = outputs.folder("folder", Path(folder))
         file = lay_out_rows(sources({"table": table}, types)["table"], page_size, page_format)
         with activity("writing") as progress:
             files = export_relation(file, place, progress)

@@ -96,7 +96,7 @@ def identify(
     """
     target = final_name(out) if out is not None else "identified.toml"
     if not target.endswith(".toml"):
-        raise InvalidParameterError("--out", target, "a preset's name must end in .toml")
+        raise InvalidParameterError("out", target, "a preset's name must end in .toml")
     figures = [figure for file in files for figure in drive_figures.read(Path(file), state)]
     name = Path(target).stem
     with activity("fitting") as progress:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from algorithms.joins import base as joins
 from flashsim.core.activity import activity
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MILLISECONDS, SECONDS, format_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
@@ -321,10 +321,10 @@ def join(
     drives.check_rule(allocation)
     for one in () if real else device:
         engines.begin(presets.load(preset_of(one)))  # while the relations are opened
-    for option, relation in (("--r", r), ("--s", s)) if real else ():
+    for name, relation in (("r", r), ("s", s)) if real else ():
         file = source_file(relation) if isinstance(relation, str) else None
         if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
-            raise RefusedError(f"device: {real} is what {option} reads, and would be overwritten")
+            raise RefusedError(f"device: {real} is what " + option(name) + " reads, and would be overwritten")
     opened = sources({"r": r, "s": s}, types)
     relations = joining.open_pair(opened["r"], opened["s"], on)
     columns = joining.wanted_columns(setting, relations)

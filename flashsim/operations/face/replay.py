@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.device import presets
 from flashsim.device.access import is_path
@@ -176,9 +176,9 @@ def title_of(what: str, runs: Sequence[DriveRun], state: str = "") -> str:
 def check_pace(pace: str, depth: int, speed: float = 1.0) -> None:
     """Refuse a depth or a speed that has no effect at a pace."""
     if pace == "asap" and speed != 1:
-        raise RefusedError("--speed: requests do not arrive at times of their own; take --pace timed or think")
+        raise RefusedError("speed: requests do not arrive at times of their own; take " + option("pace") + " timed or think")
     if pace != "asap" and depth != 1:
-        raise RefusedError("--depth: how many requests are outstanding follows from their times; take --pace asap")
+        raise RefusedError("depth: how many requests are outstanding follows from their times; take " + option("pace") + " asap")
 
 
 def pace_in_words(pace: str, depth: int, speed: float = 1.0) -> str:
@@ -238,7 +238,7 @@ def replay(
     widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
     buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
     allow_write: fields.AllowWrite = False,
-    yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, reach="block")] = None,
+    yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, needs=fields.on_block)] = None,
     force: fields.Force = False,
     requests: Annotated[bool, Flag("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
     pauses: Annotated[
@@ -275,8 +275,8 @@ def replay(
     >>> result.summary()["requests"].tolist()
     [3, 3]
     """
-    real_only = {"--engine": engine, "--against": against, "--writes-as-reads": writes_as_reads, "--widen": widen, "--buffered": buffered}
-    simulated_only = {"--timeline": timeline, "--empty": empty, "--precondition": precondition}
+    real_only = {"engine": engine, "against": against, "writes_as_reads": writes_as_reads, "widen": widen, "buffered": buffered}
+    simulated_only = {"timeline": timeline, "empty": empty, "precondition": precondition}
     together = isinstance(device, Mapping)
     real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
     if not real:
@@ -284,11 +284,11 @@ def replay(
     elif len(real) == len(device):
         fields.refuse(simulated_only, f"{real[0]} is no preset")
     if together:
-        fields.refuse({"--against": against}, "one simulated drive does not stand for several devices")
+        fields.refuse({"against": against}, "one simulated drive does not stand for several devices")
     if timeline and len(device) > 1:
-        raise RefusedError("--timeline: it shows one device")
+        raise RefusedError("timeline: it shows one device")
     if empty and precondition:
-        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+        raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
     common = origin(), out, requests, pauses, timeline_writer(timeline, timeline_from, timeline_to, origin())
     if against:
         presets.load(against)
@@ -319,7 +319,7 @@ def _prepare(
 ) -> tuple[Device, str]:
     """A preset's drive, or a copy of one that there is, and the state that it was brought into, in words."""
     if not isinstance(device, str):
-        fields.refuse({"--precondition": precondition, "--empty": empty}, f"{device.name} has a state of its own")
+        fields.refuse({"precondition": precondition, "empty": empty}, f"{device.name} has a state of its own")
         return device.copy().device, ""
     preset = presets.load(device)
     if preset.flash is not None and preset.flash.zone_size:

@@ -19,7 +19,7 @@ from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome, OutputFile
-from flashsim.pools import PoolOptions
+from flashsim.pools import LogOptions, PoolOptions
 from flashsim.pools.restart import CRASH, ENDS, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.designs.session import design_names, parse_percent
@@ -147,7 +147,7 @@ def restart(
     parts = list(product(design_names(design), (name for each in restart for name in each.split(","))))
     devices, interval = {"disk": disk, "ssd": ssd_device, "log": log}, max(1, time // _INTERVALS)
     options = PoolOptions(dirty_limit=int(dirty_limit), checkpoint=checkpoint or 0, fuzzy=True, clients=clients)
-    hardening = {"flush_writes": flush_writes, "pause": pause}
+    hardening = LogOptions(flush_writes=flush_writes, pause=pause)
     with activity("restarts") as progress:
         for number, (extension, name) in enumerate(parts):
             progress(number, len(parts), f"{extension} with {name}")

@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from flashsim.core.provenance import provenance
 from flashsim.core.source_files import is_trustworthy
@@ -25,7 +26,7 @@ from flashsim.operations.face._arguments import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count
-from flashsim.operations.operation import bind, describe, named, working
+from flashsim.operations.operation import bind, describe, named
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
 from flashsim.studies.presentation.plots import series_over
@@ -137,7 +138,7 @@ def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = Non
     every, point = [fixed | dict(zip(axes, values, strict=True)) for values in combinations], f"{module.__name__}:point"
     jobs_of = [Job.of(point, ", ".join(map(str, label)), arguments=each, stamps=stamps) for label, each in zip(labels, every, strict=True)]
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else count(jobs, "jobs"), fresh=fresh, cluster=cluster)
-    with working("runs") as progress:
+    with activity("runs") as progress:
         results = make(jobs_of, settings, progress)
     runs = [{"varied": dict(zip(axes, values, strict=True)), "frames": results[job]} for values, job in zip(labels, jobs_of, strict=True)]
     problems = [row["problem"] for run in runs for row in run["frames"]["summary"] if "problem" in row]

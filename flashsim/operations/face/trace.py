@@ -17,7 +17,7 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.units import SECONDS
 from flashsim.operations.face._traces import TraceSource, part_of, trace_file
 from flashsim.operations.fields import Field, Name, Target, TracePart
-from flashsim.operations.operation import operation, working
+from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Listing, Outcome
 from flashsim.studies.presentation import trace_report
 from flashsim.studies.presentation.terminal import Part
@@ -79,7 +79,7 @@ class TraceOutcome(Outcome, TraceSource):
         """Write the trace in another format; the result has what that format does not hold."""
         if Path(target).exists() and not force:
             raise RefusedError(f"target: {target} exists; force=True replaces it")
-        with trace_file(self) as path, working("converting") as progress:
+        with trace_file(self) as path, in_words_of_python(), activity("converting") as progress:
             return conversion.convert(path, Path(target), to, progress)
 
     def _draw(self) -> Figure:

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.core.parameters import check_once
 from flashsim.operations import fields
 from flashsim.operations.fields import Duration, Field, Flag, Name, Number
@@ -138,18 +138,20 @@ def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
 
 
 def _pairs(device: Any) -> dict[str, str]:
-    check_once("--device", (drive for drive, _ in device or ()))
+    check_once(option("device"), (drive for drive, _ in device or ()))
     for drive, preset in device or ():
         if not drive or not preset:
             pair = repr(f"{drive}{'=' * bool(drive)}{preset}")
-            raise InvalidParameterError("--device", pair, "NAME=PRESET is needed, a drive of the file and its preset")
+            raise InvalidParameterError("device", pair, "NAME=PRESET is needed, a drive of the file and its preset")
     return dict(device or ())
 
 
 def _one_preset(device: Any) -> str:
     names = [preset for drive, preset in device or () if not drive and preset]
     if len(names) != 1 or len(device) != 1:
-        raise InvalidParameterError("--device", "none" if not device else "others", "--reads needs one preset, such as samsung-980-pro-1tb")
+        raise InvalidParameterError(
+            "device", "none" if not device else "others", option("reads") + " needs one preset, such as samsung-980-pro-1tb"
+        )
     return str(names[0])
 
 
@@ -202,11 +204,11 @@ def validate(
     if not published.LEAST_SCALE <= scale <= 100:
         raise InvalidParameterError("scale", scale, f"it must be at least {published.LEAST_SCALE} and at most 100")
     if under_load is not None or reads is not None:
-        file = "--under-load" if under_load is not None else "--reads"
-        fields.refuse({"--claim": claim, "--experiments": experiments}, f"the rows of {file} are judged, and no claims")
-        fields.refuse({"--reads": under_load and reads}, "the rows of --under-load are judged; ask for one file at a time")
+        file = option("under-load" if under_load is not None else "reads")
+        fields.refuse({"claim": claim, "experiments": experiments}, "the rows of " + file + " are judged, and no claims")
+        fields.refuse({"reads": under_load and reads}, "the rows of " + file + " are judged; ask for one file at a time")
     elif device:
-        raise RefusedError("--device: it names presets of the drives of a file; give --under-load or --reads")
+        raise RefusedError("device: it names presets of the drives of a file; give " + option("under-load") + " or " + option("reads"))
     settings = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh)
     with activity("runs") as progress:
         if under_load is not None:

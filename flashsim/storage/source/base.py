@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from flashsim.core import errors
+from flashsim.core.errors import option
 from flashsim.core.members import Family, optional
 from flashsim.core.processes import free_memory
 from flashsim.core.request import Integers
@@ -223,7 +224,7 @@ def load_pair(r_records: Source, s_records: Source, r_column: str, s_column: str
         for text, column, other in ((r_records, r_column, keys[1]), (s_records, s_column, keys[0])):
             if isinstance(text, TextRecords) and column not in text.typed:
                 raise errors.SchemaError(
-                    f"{problem}; {text.name} is text: --types {column}={type_name(other.type)} names its type"
+                    f"{problem}; {text.name} is text: " + option("types") + f" {column}={type_name(other.type)} names its type"
                 ) from None
         raise
     return Relation(r_name, r_column, codes[0], r_records), Relation(s_name, s_column, codes[1], s_records)
@@ -238,7 +239,9 @@ def _as_compared(r: tuple[Source, str], s: tuple[Source, str]) -> list[Source]:
     if any(map(pa.types.is_union, kinds)) and any(map(pa.types.is_large_string, kinds)) and untyped:
         name, column = untyped[0][0].name, untyped[0][1]
         raise errors.SchemaError(
-            f"key: {name}.{column} is text, but the other column has values of several types: --types {column}=text compares texts"
+            f"key: {name}.{column} is text, but the other column has values of several types: "
+            + option("types")
+            + f" {column}=text compares texts"
         )
     return [each.with_type(column, pa.large_string()) for each, column in untyped] if len(untyped) == 2 else [r[0], s[0]]
 

@@ -57,21 +57,19 @@ class Grid:
     def __post_init__(self) -> None:
         for size in self.sizes:
             if not SECTOR <= size <= _LARGEST or size % SECTOR:
-                raise InvalidParameterError(
-                    "--sizes", format_size(size), f"a multiple of {SECTOR} B up to {format_size(_LARGEST)} is needed"
-                )
+                raise InvalidParameterError("sizes", format_size(size), f"a multiple of {SECTOR} B up to {format_size(_LARGEST)} is needed")
         if self.levels[0] < 1:
-            raise InvalidParameterError("--levels", self.levels[0], "it must be at least 1")
+            raise InvalidParameterError("levels", self.levels[0], "it must be at least 1")
         if self.count < 1:
             raise InvalidParameterError("count", self.count, "it must be at least 1")
 
     def check(self, size: int, least: int) -> None:
         """Refuse an area too small for the largest request, or requests in other units than the device's."""
         if size < self.sizes[-1]:
-            raise InvalidParameterError("--size", format_size(size), f"at least a request of {format_size(self.sizes[-1])} is needed")
+            raise InvalidParameterError("size", format_size(size), f"at least a request of {format_size(self.sizes[-1])} is needed")
         for each in self.sizes:
             if each % least:
-                raise InvalidParameterError("--sizes", format_size(each), f"the device takes multiples of {least} B")
+                raise InvalidParameterError("sizes", format_size(each), f"the device takes multiples of {least} B")
 
     def requests(self, size: int, level: int, buffer: int) -> int:
         return max(_SETS, -(-max(self.count, _BUFFERS * buffer // size) // level)) * level

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Drawing
 from matplotlib.scale import SymmetricalLogScale
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError, option
 from flashsim.core.protocols import Progress
 from flashsim.core.request import SECTOR
 from flashsim.core.units import GIB, KIB, MB, MICROSECONDS, MILLISECONDS, format_size
@@ -83,13 +83,13 @@ def bench(device: str, options: Options, method: uflip.Method, progress: Progres
     grid = _grid(options)
     if is_path(device):
         if options.precondition:
-            raise RefusedError(f"--precondition: {device} is no preset; only simulated drives are brought into a state in no time")
+            raise RefusedError(f"precondition: {device} is no preset; only simulated drives are brought into a state in no time")
         if draw:
-            raise RefusedError(f"--timeline: {device} is no preset; what happens inside is known of simulated drives only")
+            raise RefusedError(f"timeline: {device} is no preset; what happens inside is known of simulated drives only")
         return _real(Path(device), options, grid, method, progress)
     preset = presets.load(device)
     if not options.precondition or tuple(options.only) != ("read",):
-        presets.refuse_zoned(preset, "--set aio --only read --precondition sequential reads it")
+        presets.refuse_zoned(preset, option("set") + " aio " + option("only") + " read " + option("precondition") + " sequential reads it")
     if options.precondition:
         preconditioning.parse_state(options.precondition, preset)  # refuse before anything is compiled
     drive = Device(preset)
@@ -126,7 +126,7 @@ def _grid(options: Options) -> aio.Grid | None:
     uflip.names(options.only)
     for name in ("sizes", "levels"):
         if getattr(options, name):
-            raise RefusedError(f"--{name}: the set uflip has its own; only aio lets them be chosen")
+            raise RefusedError(f"{name}: the set uflip has its own; only aio lets them be chosen")
     return None
 
 

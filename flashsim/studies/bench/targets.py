@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
+from flashsim.core.errors import ALLOW_WRITE, CapacityError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, READ, SECTOR, WRITE, Completions, Requests, make_requests
 from flashsim.core.rng import generator
@@ -279,5 +279,5 @@ def _refuse_holes(path: Path, area: int) -> None:
     if hole < area and path.is_file():
         raise RefusedError(
             f"device: {path} was not written from {format_size(hole // SECTOR * SECTOR)} on; reads there do not reach the device "
-            "(write it first, or add --allow-write)"
+            "(write it first, or add " + ALLOW_WRITE + ")"
         )

@@ -15,7 +15,7 @@ from typing import IO
 
 import numpy as np
 
-from flashsim.core.errors import CapacityError, InvalidParameterError
+from flashsim.core.errors import CapacityError, InvalidParameterError, option
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.protocols import Progress
@@ -63,7 +63,7 @@ class NumberedTrace(AbstractContextManager["NumberedTrace"]):
 
     def _add(self, numbers: Numbers, writes: np.ndarray | None) -> None:
         if self.references + len(numbers) >= NEVER_AGAIN:
-            raise CapacityError(f"trace: {self.title} has {NEVER_AGAIN:,} references or more; take a part of it with --limit")
+            raise CapacityError(f"trace: {self.title} has {NEVER_AGAIN:,} references or more; take a part of it with " + option("limit"))
         if writes is not None:
             numbers[np.asarray(writes, np.bool_)] |= np.int32(WRITES)
             self.writes += int(np.count_nonzero(writes))

@@ -72,7 +72,7 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
     if Path(text).exists() or not (colon or name in GENERATORS.names()):
         return page_trace(excerpt(Path(text), format_name, columns), page_size)
     if format_name or columns:
-        raise RefusedError(f"{'--format' if format_name else '--columns'}: {name} is generated, and no file with a format")
+        raise RefusedError(f"{'format' if format_name else 'columns'}: {name} is generated, and no file with a format")
     defaults = {"page_size": page_size, "seed": seed}
     if name == "join":  # such as join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...
         trace = JoinTrace(text, parsed(text, _Join, defaults))

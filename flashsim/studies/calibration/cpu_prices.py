@@ -206,7 +206,7 @@ def kernel_prices(folder: Path, duration: int, progress: Progress | None = None)
 def _file(folder: Path) -> Iterator[tuple[int, str]]:
     """A file without a name, written once; past the page cache where the file system allows that, and how in words."""
     if not hasattr(os, "O_DIRECT"):
-        raise RefusedError("--cpu: it times reads and writes past the page cache, which are made on Linux alone")
+        raise RefusedError("cpu: it times reads and writes past the page cache, which are made on Linux alone")
     try:
         with tempfile.TemporaryFile(dir=folder) as temporary:
             file = temporary.fileno()
@@ -222,7 +222,7 @@ def _file(folder: Path) -> Iterator[tuple[int, str]]:
                 os.pwritev(file, [aligned_buffer(MIB).data], offset)
             yield file, how
     except OSError as problem:
-        raise FlashsimError(f"--cpu: a temporary file in {folder}: {problem.strerror}") from problem
+        raise FlashsimError(f"cpu: a temporary file in {folder}: {problem.strerror}") from problem
 
 
 def _serve(file: int, memory: memoryview, size: int) -> None:

@@ -134,9 +134,9 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
     """
     source = presets.load(base)
     if source.flash is None:
-        raise RefusedError(f"--from: {source.name} is no flash drive")
+        raise RefusedError(f"base: {source.name} is no flash drive")
     if source.flash.read_pages or source.flash.program_pages:
-        raise RefusedError(f"--from: pages of {source.name} have times of their own, which one figure does not tell")
+        raise RefusedError(f"base: pages of {source.name} have times of their own, which one figure does not tell")
     flash = _sized(source.flash, sheet)
     cited = build(CitedFigures, dict(sheet.shown) | _erases(flash, sheet))
     preset = replace(

@@ -124,7 +124,7 @@ def identify(
     flash = source.flash
     if flash is None or flash.read_pages or flash.program_pages:
         what = "is no flash drive" if flash is None else "has pages with times of their own, which figures do not tell"
-        raise RefusedError(f"--preset: {source.name} {what}")
+        raise RefusedError(f"preset: {source.name} {what}")
     flash = replace(  # no figure tells the host's share of a latency apart, and no drive could be faster than the base's
         flash, read_submission=0, read_latency=flash.read_latency + flash.read_submission,
         write_submission=0, write_latency=flash.write_latency + flash.write_submission,

@@ -254,7 +254,7 @@ def _name(design: str, part: str | None) -> str:
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
     """The state that a text describes, for the flash drives of a device."""
     if device.is_rates:
-        raise RefusedError(f"--precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
+        raise RefusedError(f"precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
     return parse_state(text, device.preset, seed)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from flashsim.core.errors import option
 from flashsim.core.request import Completions, Integers
 from flashsim.core.spans import CAUSES, FOLD, GC, MERGE, SPAN, WEAR, Spans
 from flashsim.core.units import MILLISECONDS, NEVER
@@ -21,7 +22,9 @@ MOST_SAMPLES = 256
 #: Cause of fewer bytes programmed than written.
 BELOW_ONE = "write amplification below 1: pages are still in the write buffer, or were rewritten there"
 #: Cause of a drive that has moved no page.
-NOT_COLLECTED = "nothing was collected: no block was erased; a full drive writes more, as in its steady state (--precondition steady)"
+NOT_COLLECTED = (
+    "nothing was collected: no block was erased; a full drive writes more, as in its steady state (" + option("precondition") + " steady)"
+)
 
 
 def by_cause(statistics: Mapping[str, Any], what: str) -> dict[str, int]:

@@ -14,13 +14,13 @@ from models.occupancy import occupancy
 _FORM = re.compile(r"(?P<fill>[^:,]+)(:(?P<share>[^:,]+))?(,erases=(?P<mean>[^:,]+)(:(?P<spread>[^:,]+))?)?")
 
 
-def parse_state(text: str, preset: Preset, seed: int = 0) -> Precondition:
+def parse_state(text: str, preset: Preset, seed: int = 0, parameter: str = "precondition") -> Precondition:
     """The state that a text describes; a steady state starts from the models' occupancy for the drive's policy and over-provisioning."""
-    form = _form_of(text, "--precondition")
+    form = _form_of(text, parameter)
     fill, parameters = form["fill"], preset.flash
     if parameters is None:
-        raise RefusedError(f"--precondition: {preset.name} is a disk, whose times do not depend on what was written before")
-    share, mean, spread = (_number(form[name]) for name in ("share", "mean", "spread"))
+        raise RefusedError(f"{parameter}: {preset.name} is a disk, whose times do not depend on what was written before")
+    share, mean, spread = (_number(form[name], parameter) for name in ("share", "mean", "spread"))
     how = Precondition(fill, 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
     if fill != "steady" or not ftl_family.checked(parameters).PLACES_FREELY:
         return how
@@ -44,9 +44,9 @@ def _form_of(text: str, parameter: str) -> re.Match[str]:
     return form
 
 
-def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None) -> str:
+def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None, parameter: str = "precondition") -> str:
     """Bring a device into a state; return its description in one sentence."""
-    how = parse_state(text, device.preset, seed)
+    how = parse_state(text, device.preset, seed, parameter)
     result = device.precondition(how, progress)
     worn = "" if how.erases is None else f"; blocks erased {how.erases:g} times on average, standard deviation {how.erases_spread:g}"
     if result.fill == "empty":
@@ -61,8 +61,8 @@ def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | No
     )
 
 
-def _number(text: str | None) -> float | None:
+def _number(text: str | None, parameter: str) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
-        raise InvalidParameterError("--precondition", repr(text), "a share, mean or spread is a number") from None
+        raise InvalidParameterError(parameter, repr(text), "a share, mean or spread is a number") from None

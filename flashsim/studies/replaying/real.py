@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import ALLOW_WRITE, WRAP, CapacityError, InvalidParameterError, RefusedError, UnknownNameError, option
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import MIB, MICROSECONDS, format_duration, format_size
@@ -100,7 +100,7 @@ def replay_on(
     engine = load_engine(settings.engine)
     engine.check()
     if settings.pace not in engine.PACES:
-        raise InvalidParameterError("pace", settings.pace, f"--engine {settings.engine} knows {' and '.join(engine.PACES)} only")
+        raise InvalidParameterError("pace", settings.pace, option("engine") + f" {settings.engine} knows {' and '.join(engine.PACES)} only")
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
     if settings.depth > 1 and not settings.buffered:
@@ -147,18 +147,19 @@ def _check_requests(source: Source, settings: RealSettings, limit: int | None) -
 
         def refuse(rows: npt.NDArray[np.bool_], problem: str, batch: pa.RecordBatch = batch, first: int = first) -> None:
             if rows.any():
-                raise RefusedError(f"trace: {_request(batch, int(np.argmax(rows)), first)}, {problem}")
+                raise RefusedError(f"trace: {_request(batch, int(np.argmax(rows)), first)}, " + problem)
 
+        reads_instead = option("writes-as-reads") + " to read there instead"
         refuse(operation == TRIM, "which is not replayed on real devices")
         if not settings.allow_write and not settings.writes_as_reads:
-            refuse(operation == WRITE, "but nothing is written; add --allow-write, or --writes-as-reads to read there instead")
+            refuse(operation == WRITE, "but nothing is written; add " + ALLOW_WRITE + ", or " + reads_instead)
         if settings.pace == "think":
             far = (dependency >= 0) & (dependency < first - BACK)
-            refuse(far, f"which waits for one more than {BACK} before it; take --pace asap or timed")
+            refuse(far, f"which waits for one more than {BACK} before it; take " + option("pace") + " asap or timed")
         elif settings.pace == "timed":
             back = np.diff(arrival, prepend=last) < 0
             back[0] &= first > 0
-            refuse(back, "which arrives before the one in front of it; take --pace asap")
+            refuse(back, "which arrives before the one in front of it; take " + option("pace") + " asap")
             last = int(arrival[-1])
 
 
@@ -177,11 +178,11 @@ def _open(
         size = -(-reach // _BLOCK) * _BLOCK if make else 0
         real = RealDevice(target, size, allow_write=make, read_only=not make, buffered=settings.buffered)
     except NoDirectIOError as problem:
-        raise NoDirectIOError(f"{problem}; --buffered goes through the page cache") from problem
+        raise NoDirectIOError(f"{problem}; " + option("buffered") + " goes through the page cache") from problem
     with real as device:
         if reach > device.size and not settings.scale_offsets:
             capacity = f"{device.path} holds {format_size(device.size)}"
-            raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {capacity}; add --wrap to wrap it around")
+            raise CapacityError(f"trace: it reaches to {format_size(reach)}, but {capacity}; add " + WRAP + " to wrap it around")
         check(device)
         if device.is_new:
             _fill(device, progress)
@@ -205,7 +206,9 @@ def _check_blocks(device: RealDevice, settings: RealSettings, source: Source, li
         odd = moves & ((offset % block != 0) | (length % block != 0))
         if odd.any() and not settings.widen:
             request = _request(batch, int(np.argmax(odd)), first)
-            raise RefusedError(f"trace: {request}, but {device.path} takes multiples of {block} B; add --widen to round to these")
+            raise RefusedError(
+                f"trace: {request}, but {device.path} takes multiples of {block} B; add " + option("widen") + " to round to these"
+            )
         begin, stop = whole_blocks(offset, length, block)
         large = moves & (stop - begin > end)
         if large.any():

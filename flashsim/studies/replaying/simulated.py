@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, FlashsimWarning, InvalidParameterError
+from flashsim.core.errors import WRAP, CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
 from flashsim.core.units import NEVER, SECONDS, format_size
@@ -59,8 +59,8 @@ def replay(
     trace are replayed on the one device.
     """
     if what.reach > device.capacity and not settings.scale_offsets:
-        holds = f"{device.name} holds {format_size(device.capacity)}; add --wrap to wrap it around"
-        raise CapacityError(f"trace: it reaches to {format_size(what.reach)}, but {holds}")
+        holds = f"{device.name} holds {format_size(device.capacity)}; add "
+        raise CapacityError(f"trace: it reaches to {format_size(what.reach)}, but {holds}" + WRAP + " to wrap it around")
     if settings.pace == "timed" and not what.timed:
         raise InvalidParameterError("pace", "timed", "the trace does not say when requests arrived; take asap or think")
     warn_of(what, settings.pace)

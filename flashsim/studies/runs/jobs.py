@@ -78,16 +78,16 @@ def _on_cluster(function: Callable[[Item], Result], items: Sequence[Item], addre
         from distributed import Client
         from distributed.comm.addressing import resolve_address
     except ImportError:
-        raise FlashsimError("--cluster: Dask is not installed; pip install 'flashsim[cluster]'") from None
+        raise FlashsimError("cluster: Dask is not installed; pip install 'flashsim[cluster]'") from None
     try:
         resolve_address(address)  # a client that is given no address at all stays half open
         client = Client(address, timeout=_REACHED_WITHIN, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, ImportError) as problem:  # by whether it answers, and whether it is an address at all
-        raise FlashsimError(f"--cluster: no Dask scheduler answers at {address}") from problem
+        raise FlashsimError(f"cluster: no Dask scheduler answers at {address}") from problem
     with client, joblib.parallel_config("dask", client=client):
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         if not workers:
-            raise FlashsimError(f"--cluster: the scheduler at {address} has no workers")
+            raise FlashsimError(f"cluster: the scheduler at {address} has no workers")
         pool = joblib.Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
         yield from pool(joblib.delayed(_pair_of)(function, item) for item in items)
 

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from flashsim.core.errors import FlashsimError, RefusedError
+from flashsim.core.errors import FORCE, FlashsimError, RefusedError
 from flashsim.studies.runs import interrupts
 
 #: Error numbers of no room: on the disk, by quota, or by a limit on files.
@@ -51,7 +51,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         if final.is_dir():
             raise FlashsimError(f"{option}: {path} is a folder, but a file is needed")
         if os.path.lexists(final) and not special and not self.force:  # a symbolic link to itself too
-            raise RefusedError(f"{option}: {path} exists; add --force to replace it")
+            raise RefusedError(f"{option}: {path} exists; add " + FORCE + " to replace it")
         with _naming(option, path):
             partial = self._begin(option, final, Path(tempfile.gettempdir()) if special else final.parent, folder=False)
             if special:
@@ -69,7 +69,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         with _naming(option, path):
             remove_leftovers(final / final.name)
             if final.is_dir() and any(final.iterdir()) and not self.force:
-                raise RefusedError(f"{option}: {path} is not empty; add --force to replace files in it")
+                raise RefusedError(f"{option}: {path} is not empty; add " + FORCE + " to replace files in it")
             self._made += [each for each in final.parents if not each.exists()]
             final.parent.mkdir(parents=True, exist_ok=True)
             partial = self._begin(option, final, final if final.is_dir() else final.parent, folder=True)  # it may be a file system

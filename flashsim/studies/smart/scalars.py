@@ -103,7 +103,7 @@ def _literal(node: exp.Expression) -> pa.Scalar | None:
             try:
                 return from_texts(pa.array([node.this.this]), kind)[0]
             except SchemaError as problem:
-                raise SchemaError(f"query: {shortened(node.sql(dialect='duckdb'))}: {problem}") from None
+                raise SchemaError(f"query: {shortened(node.sql(dialect='duckdb'))}: " + problem.message) from None
     return None
 
 

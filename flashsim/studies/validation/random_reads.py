@@ -55,9 +55,9 @@ class ReadsRow:
 def read(path: Path, engine: str | None = None) -> list[ReadsRow]:
     """Rows of a table (CSV), or those of an I/O engine; further columns are left out, and anything but random reads is refused."""
     needed = ("engine", "rw", "bs", "queue_depth", "processes", *MEASURES)
-    every = [_row(row, where) for row, where in rows_of(path, "--reads", needed)]
+    every = [_row(row, where) for row, where in rows_of(path, "reads", needed)]
     if not (chosen := [row for row in every if engine in (None, row.engine)]):
-        raise UnknownNameError("--engine", str(engine), dict.fromkeys(row.engine for row in every))
+        raise UnknownNameError("engine", str(engine), dict.fromkeys(row.engine for row in every))
     return chosen
 
 
@@ -139,7 +139,7 @@ def validate(
     """Play every row on a preset, those that are kept from before excepted, and judge what it shows."""
     rows = read(path, engine)
     if (flash := presets.load(preset).flash) is None:
-        raise RefusedError(f"--device: {preset} is no flash drive")
+        raise RefusedError(f"device: {preset} is no flash drive")
     how: dict[str, Any] = {"preset": preset, "core_time": core_time, "scale": settings.scale, "seed": settings.seed}
     jobs = [
         Job.of(

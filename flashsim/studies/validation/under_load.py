@@ -23,7 +23,15 @@ import pandas as pd
 
 from flashsim.core.activity import activity
 from flashsim.core.compiling import parts_of
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError
+from flashsim.core.errors import (
+    DamagedFileError,
+    FlashsimError,
+    InvalidParameterError,
+    MissingFileError,
+    RefusedError,
+    UnknownNameError,
+    option,
+)
 from flashsim.core.input_files import read_text
 from flashsim.core.large_arrays import Original
 from flashsim.core.protocols import Progress
@@ -73,16 +81,16 @@ class LoadRow:
 
 def read(path: Path) -> list[LoadRow]:
     """Rows of a table (CSV), of which further columns are left out; a file that is none, or misses something, is refused."""
-    return [_row(row, where) for row, where in rows_of(path, "--under-load", ("drive", *_LOAD, *MEASURES))]
+    return [_row(row, where) for row, where in rows_of(path, "under_load", ("drive", *_LOAD, *MEASURES))]
 
 
-def rows_of(path: Path, option: str, needed: Sequence[str]) -> list[tuple[Mapping[str, str | None], str]]:
-    """Rows of a table (CSV) that an option names, each with its name in messages; the columns that are needed are there."""
-    where = f"{option}: {path}"
+def rows_of(path: Path, parameter: str, needed: Sequence[str]) -> list[tuple[Mapping[str, str | None], str]]:
+    """Rows of a table (CSV) that a parameter names, each with its name in messages; the columns that are needed are there."""
+    where = f"{parameter}: {path}"
     try:
         rows = list(csv.DictReader(read_text(path, "utf-8-sig").splitlines(), strict=True))
     except OSError as problem:
-        raise MissingFileError(f"{option}: cannot read {path}: {problem.strerror}") from problem
+        raise MissingFileError(f"{parameter}: cannot read {path}: {problem.strerror}") from problem
     except (ValueError, csv.Error) as problem:
         raise DamagedFileError(f"{where} is no table: {problem}") from None
     if not rows:
@@ -109,12 +117,14 @@ def _row(row: Mapping[str, str | None], where: str) -> LoadRow:
 def presets_of(drives: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
     """The preset of each drive: as named, or the one all of whose words are the drive's, the most of them if there are several."""
     if unknown := [name for name in named if name not in drives]:
-        raise UnknownNameError("--device: drive of the file", unknown[0], dict.fromkeys(drives))
+        raise UnknownNameError("device: drive of the file", unknown[0], dict.fromkeys(drives))
     found = dict(named)
     for drive in dict.fromkeys(drives):
         fitting = [preset for preset in presets.names() if _words(preset) <= _words(drive)]
         if drive not in found and not fitting:
-            raise RefusedError(f"--under-load: no preset is called as drive {drive!r} of the file: name one with --device {drive!r}=PRESET")
+            raise RefusedError(
+                f"under_load: no preset is called as drive {drive!r} of the file: name one with " + option("device") + f" {drive!r}=PRESET"
+            )
         found.setdefault(drive, max(fitting, key=lambda preset: len(_words(preset)), default=""))
     return found
 
@@ -128,12 +138,12 @@ def _check(row: LoadRow, name: str) -> None:
     """Refuse a load that a preset cannot be given."""
     preset, used, rate = presets.load(name), row.values["used_gib"], row.values["background_per_s"]
     if preset.flash is None:
-        raise RefusedError(f"--device: {name} is no flash drive")
+        raise RefusedError(f"device: {name} is no flash drive")
     if not _LEAST_USED <= used * GIB / preset.capacity <= _MOST_USED:
         holds = f"{name} holds {preset.capacity / GIB:,.1f} GiB, of which at least {_LEAST_USED:.0%} must be in use"
-        raise InvalidParameterError(f"--under-load: {row.drive}: used_gib", f"{used:g}", holds)
+        raise InvalidParameterError(f"under_load: {row.drive}: used_gib", f"{used:g}", holds)
     if 0 < rate < _LEAST_RATE or row.values["probe_per_s"] < _LEAST_RATE:
-        raise InvalidParameterError(f"--under-load: {row.drive}: requests a second", f"{rate:g}", f"at least {_LEAST_RATE:g} can be played")
+        raise InvalidParameterError(f"under_load: {row.drive}: requests a second", f"{rate:g}", f"at least {_LEAST_RATE:g} can be played")
 
 
 def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps: Mapping[str, str]) -> dict[str, float]:
@@ -169,7 +179,7 @@ def _in_use(preset: str, used: float, scale: float, seed: int) -> tuple[Original
     """A part of a drive in steady state, so many GiB of the whole in use, and writes between two collections of a plane, of all planes."""
     whole = presets.load(preset)
     if whole.flash is None:
-        raise RefusedError(f"--under-load: {preset} is no flash drive")
+        raise RefusedError(f"under_load: {preset} is no flash drive")
     if used < whole.capacity // GIB:
         capacity = max(1, int(used * GIB) // whole.flash.unit_size) * whole.flash.unit_size
         whole = replace(whole, parameters=replace(whole.flash, capacity=capacity))

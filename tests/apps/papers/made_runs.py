@@ -57,8 +57,14 @@ def _digest(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[st
     return {name: number(*setup.values(), name) for name in ("seconds", "read", "write")}
 
 
+def _texts(setup: dict[str, Any]) -> dict[str, str]:
+    """The values of a setup; of its log's options what distinguishes restarts."""
+    hardening = {"flush_writes": setup["hardening"]["flush_writes"]} if setup["restart"] else {}
+    return {name: str(value) for name, value in (setup | {"hardening": hardening}).items()}
+
+
 def _pool(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[str, Any]:
-    place = [str(value) for name, value in setup.items() if value or name not in ("restart", "hardening")]
+    place = [value for name, value in _texts(setup).items() if setup["restart"] or name not in ("restart", "hardening")]
 
     def counts(name: str) -> list[int]:
         return [round(1e9 * number(*place, name))] * _INTERVALS
@@ -70,11 +76,11 @@ def _pool(number: Number, setup: dict[str, Any], **parameters: Any) -> dict[str,
 
 
 def _tests(number: Number, setup: dict[str, Any]) -> dict[str, Any]:
-    return {"figures": {name: number(*map(str, setup.values()), name) for name in ("power", "throughput", "QphH")}}
+    return {"figures": {name: number(*_texts(setup).values(), name) for name in ("power", "throughput", "QphH")}}
 
 
 def _restart(number: Number, setup: dict[str, Any], ends: str, **parameters: Any) -> dict[str, Any]:
-    place = (*map(str, setup.values()), ends)
+    place = (*_texts(setup).values(), ends)
     before, after = (_pool(number, setup | {"part": part, "ends": ends}) for part in ("before", "after"))
     phases = {phase: number(*place, phase) for phase in ("load", "analysis", "redo", "undo")}
     rest = {"records": 1.0, "log_bytes": 1.0, "warm": 1.0, "work": {}, "scale": 1.0}

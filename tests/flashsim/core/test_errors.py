@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
 from flashsim.core import errors
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingExtraError, UnknownNameError
+from flashsim.core.errors import FORCE, FlashsimError, InvalidParameterError, MissingExtraError, UnknownNameError, option
 from tests.cases import with_each
 
 
@@ -20,6 +22,14 @@ def test_a_long_word_is_shortened_in_any_message() -> None:
         str(FlashsimError(f"figures: cannot read {'x' * 5000} now"))
         == f"figures: cannot read {'x' * 200}...{'x' * 200} (5,000 characters) now"
     )
+
+
+def test_options_are_named_in_the_words_of_each_side_and_paths_stay_as_they_are() -> None:
+    bound = "it is in ./--page-size; add " + FORCE + " or " + option("on", "device") + "=x"
+    problem = pickle.loads(pickle.dumps(InvalidParameterError("out", "--folder", bound)))
+    assert str(problem) == "out: --folder, but it is in ./--page-size; add --force or --on=x"
+    problem.reword()
+    assert str(problem) == "out: --folder, but it is in ./--page-size; add force=True or device=x"
 
 
 def test_a_message_names_parameter_value_and_bound() -> None:

@@ -98,5 +98,5 @@ def test_pages_that_are_shorter_than_the_writes_of_a_zoned_drive_are_refused(rel
     drive = device(
         {**ZONED, **ZONES, "page_size": "8KiB", "capacity": "8MiB", "zone_size": "512KiB", "read_latency": "90us", "write_latency": "250us"}
     )
-    with pytest.raises(InvalidParameterError, match="--page-size: 4 KiB, but drive is zoned, and writes 8 KiB at least: --page-size 8KiB"):
+    with pytest.raises(InvalidParameterError, match="page_size: 4 KiB, but drive is zoned, and writes 8 KiB at least: --page-size 8KiB"):
         rows_of("grace-hash", relations, drive, "zoned")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.operations.commands import doctor
+from flashsim.operations.face import doctor
 from flashsim.studies.presentation import terminal
 from flashsim.studies.presentation.tables import Entry, Table
 from flashsim.studies.replaying import real

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import flashsim as fs
+from flashsim import testing
 from tests.contract.test_hdd_schedulers import MINE as SCHEDULER
 from tests.contract.test_replacement import PLAIN
 
@@ -33,3 +34,10 @@ def test_a_property_that_does_not_end_fails(source: str, limit: str, reason: str
     path.write_text(source)
     outcome = fs.check(str(path), limit=limit)
     assert outcome.status == 1 and any(reason in each.reason for each in outcome.result)
+
+
+def test_type_checkers_know_the_contract_of_every_family() -> None:
+    text = Path(testing.__file__).read_text()
+    places = [place.split(":") for place in testing.CONTRACTS.values()]
+    imports = [f"from flashsim.testing.contracts.{module} import {name} as {name}\n" for module, name in places]
+    assert [line for line in imports if line not in text] == []

@@ -149,7 +149,7 @@ def lab_start(
     place = Path(folder) / f"{lab}.ipynb"
     place.parent.mkdir(parents=True, exist_ok=True)
     with Outputs(force) as outputs:
-        outputs.file("--out", place).write_text(text, encoding="utf-8")
+        outputs.file("folder", place).write_text(text, encoding="utf-8")
     return Listing([f"{place}: open it in Jupyter; `flashsim lab check {place}` says what is right"], [{"lab": lab, "file": str(place)}])
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table, load
 from flashsim.apps.papers.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
 from flashsim.core.units import GIB, HOURS, KIB, MB, MINUTES, SECONDS
+from flashsim.pools import LogOptions
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
 from flashsim.studies.crashing.injection import frames_kept, search
@@ -50,7 +51,7 @@ class Restart:
         """The system: LC's dirty fraction is 20 % (4.4.1)."""
         plain = dual_write(self.benchmark, expands=True).with_options(dirty_limit=20)
         log = f"rates:read={self.log_rate},write=165,further={self.log_rate}"
-        every, hardening = devices(self.fast, "4.3") | {"log": log, "ssd": _SSD}, {"flush_writes": self.flush_writes}
+        every, hardening = devices(self.fast, "4.3") | {"log": log, "ssd": _SSD}, LogOptions(flush_writes=self.flush_writes)
         return replace(plain, design=self.policy, restart=self.restart, time=_TIME, interval=MINUTES, devices=every, hardening=hardening)
 
     def job(self, settings: Settings) -> Job:

@@ -18,7 +18,7 @@ from flashsim.apps.papers import reproduction
 from flashsim.apps.papers.base import PAPERS, load
 from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.operations import fields
 from flashsim.operations.fields import Field, Flag, Name, Scale
 from flashsim.operations.operation import operation
@@ -127,9 +127,8 @@ class ReproductionOutcome(Outcome):
 def _is_listing(values: Mapping[str, Any]) -> bool:
     """The command lists the papers, because none is named."""
     given = {name: values[name] for name in ("out", "strict", "cluster", "details", "experiments")} | {"seeds": values["seeds"] != 1}
-    for option in given:
-        if given[option] and not values["target"]:
-            raise RefusedError(f"--{option}: no paper is named; flashsim reproduce lists them")
+    if not values["target"]:
+        fields.refuse(given, "no paper is named; flashsim reproduce lists them")
     return not values["target"]
 
 
@@ -185,7 +184,7 @@ def reproduce(
         raise InvalidParameterError("target", "not given", f"a paper is needed, of {names}, or a claim of one; fs.papers() lists them")
     settings, start = Settings(scale, jobs or os.cpu_count() or 1, seed, fresh, cluster, devices), time.monotonic()
     with ExitStack() as stack:
-        folder = stack.enter_context(Outputs(force)).folder("--out", Path(out)) if out else None
+        folder = stack.enter_context(Outputs(force)).folder("out", Path(out)) if out else None
         with activity("runs") as progress:
             results = reproduction.reproduce(target, settings, progress, seeds, experiments=experiments)
         if folder:

@@ -133,7 +133,7 @@ def simulate(study: FleetStudy, what: Survey, span: int, settings: Settings, pro
             f"device: {preset.name} holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}"
         )
     if preset.flash:
-        preconditioning.parse_state(study.state, preset)
+        preconditioning.parse_state(study.state, preset, parameter="state")
     warn_of(what, what.pace())
     stamps = dict(study.stamps) | kept.stamps([study.device])
     loads = _loads(study, sorted(what.reaches), span, what.pace(), study.state if preset.flash else "")

@@ -268,7 +268,7 @@ def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey)
         raise CapacityError(f"it takes {format_size(room // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free")
     state = study.state if preset.flash else ""
     if state:
-        preconditioning.parse_state(state, preset)
+        preconditioning.parse_state(state, preset, parameter="state")
     load = asdict(Load(study.trace, study.format, device, state, study.seed, what.pace(), study.limit))
     stamps, bound = dict(study.stamps) | kept.stamps([device]), study.bound
     return (

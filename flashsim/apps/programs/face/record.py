@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from flashsim.apps.programs import recorder
-from flashsim.core.errors import RefusedError
+from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import format_size
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Flag, Names, Target
@@ -108,7 +108,7 @@ def record(
     >>> result.summary()[["path", "writes", "bytes_written"]]  # doctest: +SKIP
     """
     if (command is None) == (pid is None):
-        raise RefusedError("record: a command behind --, or --pid; one of them is needed")
+        raise RefusedError("record: a command behind --, or " + option("pid") + "; one of them is needed")
     words: Sequence[str] = command or ()
     recording = recorder.record(words, pid, contents, extents=extents)
     recording.write(out, origin())

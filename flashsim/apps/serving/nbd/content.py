@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Protocol
 
-from flashsim.core.errors import CapacityError, FlashsimError, MissingFileError, RefusedError
+from flashsim.core.errors import FORCE, CapacityError, FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import KIB, MIB, format_size
 
 #: The unit in which memory is taken.
@@ -134,7 +134,7 @@ class FileContent:
                     raise CapacityError(f"content: {path} has {format_size(length)}, but the drive holds {format_size(size)}")
                 if not (read_only or is_new or force) and (length < size or not _is_marked(self._file)):
                     made = f"it was not made for this drive, which holds {format_size(size)}"
-                    raise RefusedError(f"content: {path} has {format_size(length)}: {made}; add --force to take and overwrite it")
+                    raise RefusedError(f"content: {path} has {format_size(length)}: {made}; add " + FORCE + " to take and overwrite it")
                 if not read_only:
                     os.ftruncate(self._file, size)
                     with suppress(OSError):

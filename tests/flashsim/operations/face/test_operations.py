@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import flashsim as fs
 from flashsim.command_line import app
 from flashsim.command_table import COMMANDS
-from flashsim.core.errors import FlashsimError
+from flashsim.core.errors import FlashsimError, option
 from flashsim.operations.command import command
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Size
 from flashsim.operations.operation import fields, operation, origin
@@ -75,7 +75,7 @@ def made(
     """
     told = {"name": name, "memory": memory, "time": time, "runs": runs, "quick": quick, "seen": seen}
     if runs > 3:
-        raise FlashsimError("runs: too many; take fewer --runs, or less --lasts")
+        raise FlashsimError("runs: too many; take fewer " + option("runs") + ", or less " + option("lasts", "time"))
     return Listing([str(told)], [told], told | {"parameters": origin()["parameters"]})
 
 

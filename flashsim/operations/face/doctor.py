@@ -44,6 +44,12 @@ def doctor(compile: Annotated[bool, Flag("Compile all engines now, rather than w
 
         flashsim doctor
         flashsim doctor --compile --json doctor.json
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> "numpy" in fs.doctor().document["libraries"]
+    True
     """
     from flashsim.studies.presentation.tables import Table  # with pandas, for which no help need wait
 

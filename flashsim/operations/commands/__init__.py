@@ -1,1 +1,0 @@
-"""Operations that the command line alone has, one module each."""
