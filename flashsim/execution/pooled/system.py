@@ -15,13 +15,8 @@ from flashsim.storage.extension import state as extensions
 DISK, SSD, LOG, CPU = range(4)
 PURPOSES = ("disk", "ssd", "log", "cpu")
 
-#: What is counted, in all and in each interval of time: requests, and the pages of them, when they are made.  The last three are the SSD's
-#: frames at an interval's end: those in use, those whose page is newer than on disk, and those whose page is not valid.
-(
-    TRANSACTIONS, REFERENCES, HITS, SSD_READS, SSD_READS_NEWER, DISK_READS, DISK_PAGES_READ, DISK_WRITES, DISK_PAGES_WRITTEN, SSD_WRITES,
-    CLEANINGS, CLEANER_READS, PAGES_CLEANED, LOG_WRITES, BYPASSED, CREATED, EVICTED, EVICTED_DIRTY, CHECKPOINTS, TABLE_WRITES, ABORTED,
-    SSD_USED, SSD_NEWER, SSD_INVALID,
-) = range(24)  # fmt: skip
+#: Counters, in all and of each interval of time: requests, and the pages of them, when they are made.  The last three are the SSD's frames
+#: at an interval's end: those in use, those whose page is newer than on disk, and those whose page is not valid.
 COUNTED = (
     "transactions", "references", "hits", "ssd_reads", "ssd_reads_newer", "disk_reads", "disk_pages_read", "disk_writes",
     "disk_pages_written", "ssd_writes", "cleanings", "cleaner_reads", "pages_cleaned", "log_writes", "bypassed", "created", "evicted",
