@@ -22,8 +22,7 @@ WANTED, LAST_CHECKPOINT, DOWN = range(1, 4)
 @inlined_kernel
 def append(system: Tables, kind: int, transaction: int, chain: int, page: int, previous: int, lsn: int, frame: int) -> int:
     """Add a record to the end of the log in memory; returns its number."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     place = scalars.appended + 1 - scalars.first
     if place >= log.records.shape[0]:
         system.scalars.stop_reason = TOO_MANY_RECORDS
@@ -39,8 +38,7 @@ def append(system: Tables, kind: int, transaction: int, chain: int, page: int, p
 @inlined_kernel
 def add_payload(system: Tables, length: int, first: int, second: int, third: int, fourth: int) -> None:
     """Let a row belong to the last record."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     scalars.bytes += length
     if length == records.ENTRY_BYTES and second == records.FREE:
         return
@@ -55,8 +53,7 @@ def add_payload(system: Tables, length: int, first: int, second: int, third: int
 @lean_kernel
 def want(system: Tables, outbox: Integers, lsn: int) -> int:
     """Have a record made durable, if it is not; returns its number."""
-    log = system.log
-    scalars = log.scalars
+    scalars = system.log.scalars
     if lsn >= scalars.end:
         scalars.wanted = max(scalars.wanted, lsn)
         if system.scalars.log_device < 0:
@@ -69,8 +66,7 @@ def want(system: Tables, outbox: Integers, lsn: int) -> int:
 @lean_kernel
 def write_records(system: Tables, outbox: Integers) -> None:
     """Write records that are not durable, as many as fit in a block."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     begin, behind, ends = log.records[scalars.end - scalars.first].bytes, scalars.end, 0
     while behind <= scalars.appended:
         following = log.records[behind + 1 - scalars.first].bytes if behind < scalars.appended else scalars.bytes
@@ -111,8 +107,7 @@ def is_page_hardened(log: LogTables, page: int) -> bool:
 @lean_kernel
 def is_durable(system: Tables, who: int) -> bool:
     """True if what a slot (-1 and less) or whoever waits needs is durable."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     if who < 0:
         slot = -who - 1
         need = log.needs[slot]
@@ -268,8 +263,7 @@ def sector_written(system: Tables, outbox: Integers, number: int) -> None:
 @lean_kernel
 def flush(system: Tables, outbox: Integers) -> None:
     """Write the next chunk of the frame table but for frames that are being read or written (Do, 2012, figure 4.6)."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     first = scalars.flushed * scalars.chunk
     behind = min(scalars.frames, first + scalars.chunk)
     scalars.hardened = scalars.end - 1
@@ -283,8 +277,7 @@ def flush(system: Tables, outbox: Integers) -> None:
 
 @lean_kernel
 def chunk_written(system: Tables, outbox: Integers) -> None:
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     first = scalars.flushed * scalars.chunk
     for place in range(min(scalars.frames, first + scalars.chunk) - first):
         brings = log.chunk[place]
@@ -346,8 +339,7 @@ def enqueue(log: LogTables, page: int) -> None:
 @lean_kernel
 def oldest_page(system: Tables) -> int:
     """The page of memory that has been dirty longest, 0 for none."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     while scalars.queued:
         lsn, page = log.oldest[0, 0], log.oldest[0, 1]
         row = log.pages[page]

@@ -1,7 +1,5 @@
 """Writes that change what survives a crash, from their beginning to their end, what waits for them, and the log's writer."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

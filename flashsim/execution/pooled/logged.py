@@ -5,8 +5,6 @@ before the records of its changes, transactions may abort, and checkpoints say f
 own row of a page, so that a transaction can be undone beside others' changes of the same page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile

@@ -9,45 +9,10 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, WRITE, Integers
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import pause
-from flashsim.execution.pooled import log_events, pages
-from flashsim.execution.pooled.log_kernels import (
-    DOWN,
-    LAST_CHECKPOINT,
-    WANTED,
-    after,
-    append,
-    append_active,
-    append_all,
-    check,
-    chunk_written,
-    enqueue,
-    flush,
-    free,
-    harden,
-    is_durable,
-    line_up,
-    oldest_page,
-    reached_disk,
-    sector_written,
-    set_entry,
-    want,
-    write_records,
-)  # fmt: skip
+from flashsim.execution.pooled import log_events, log_kernels, pages, tables
 from flashsim.execution.pooled.log_tables import SLACK, LogTables
 from flashsim.execution.pooled.requests import counts_of, send, take_slot
-from flashsim.execution.pooled.tables import (
-    BACKGROUND,
-    BOOT_PAGE,
-    DISK_PAGES,
-    LOG_PART,
-    NOTHING,
-    SSD_FRAME,
-    TABLE_CHUNK,
-    TABLE_SECTOR,
-    THE_LOG,
-    WRITTEN_OUT,
-    Tables,
-)  # fmt: skip
+from flashsim.execution.pooled.tables import LOG_PART, Tables
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import CHECKPOINT, FLIGHT, FRAME, NEWER, STATUS
 from flashsim.storage.log import records
@@ -61,19 +26,19 @@ def write_frame(system: Tables, outbox: Integers, page: int, frame: int) -> None
     """Write a page to the SSD, not before the records of its changes and whatever is hardened first."""
     log = system.log
     scalars, row = log.scalars, log.pages[page]
-    slot = take_slot(system, WRITTEN_OUT, page, 1, SSD_FRAME)
+    slot = take_slot(system, tables.WRITTEN_OUT, page, 1, tables.SSD_FRAME)
     need = log.needs[slot]
     row.to_frame, row.to_version = frame + 1, row.last
     need.frame, need.version, need.sector = frame, row.last, frame // log.scalars.in_a_sector
-    need.lsn = want(system, outbox, int(row.last))
+    need.lsn = log_kernels.want(system, outbox, int(row.last))
     if scalars.at_once:
-        need.lsn = max(need.lsn, want(system, outbox, int(log.frames[frame].freed)))
+        need.lsn = max(need.lsn, log_kernels.want(system, outbox, int(log.frames[frame].freed)))
     need.write = log.frames[frame].write
     if log.frames[frame].state != records.FREE or log.frames[frame].is_double:
         log.frames[frame].is_double = 0
-        lsn, write = free(system, outbox, int(scalars.replaced), records.SSD_PRE_WRITE_INVALIDATE, frame)
+        lsn, write = log_kernels.free(system, outbox, int(scalars.replaced), records.SSD_PRE_WRITE_INVALIDATE, frame)
         need.lsn, need.write = max(need.lsn, lsn), max(need.write, write)
-    after(system, outbox, -slot - 1)
+    log_kernels.after(system, outbox, -slot - 1)
 
 
 @lean_kernel
@@ -93,31 +58,30 @@ def write_disk(system: Tables, outbox: Integers, slot: int) -> None:
     need, newest = log.needs[slot], 0
     for number in range(system.slots[slot].count):
         newest = max(newest, log.versions[slot, number])
-    need.lsn, need.write = want(system, outbox, newest), 0
-    after(system, outbox, -slot - 1)
+    need.lsn, need.write = log_kernels.want(system, outbox, newest), 0
+    log_kernels.after(system, outbox, -slot - 1)
 
 
 @lean_kernel
 def complete(system: Tables, outbox: Integers, slot: int) -> None:
     """A request has completed: what it wrote is durable."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     who, page, held = system.slots[slot].who, system.slots[slot].page, system.slots[slot].held
-    if held == SSD_FRAME:
+    if held == tables.SSD_FRAME:
         need = log.needs[slot]
         log.frames[need.frame].holds, log.frames[need.frame].version = page, need.version
-    elif held == DISK_PAGES:
+    elif held == tables.DISK_PAGES:
         for number in range(system.slots[slot].count):
-            reached_disk(system, page + number, log.versions[slot, number])
-    elif who == THE_LOG:
+            log_kernels.reached_disk(system, page + number, log.versions[slot, number])
+    elif who == tables.THE_LOG:
         scalars.end, scalars.behind = scalars.behind, 0
-        check(system, outbox)
+        log_kernels.check(system, outbox)
         if scalars.wanted >= scalars.end and scalars.behind == 0:
-            write_records(system, outbox)
-    elif who == TABLE_SECTOR:
-        sector_written(system, outbox, page)
-    elif who == TABLE_CHUNK:
-        chunk_written(system, outbox)
+            log_kernels.write_records(system, outbox)
+    elif who == tables.TABLE_SECTOR:
+        log_kernels.sector_written(system, outbox, page)
+    elif who == tables.TABLE_CHUNK:
+        log_kernels.chunk_written(system, outbox)
 
 
 @lean_kernel
@@ -133,9 +97,9 @@ def writes_over(system: Tables, outbox: Integers, page: int, count: int) -> None
         if manager.frame_of(system.ext, each) == frame and log.frames[frame].state == records.FREE:
             is_newer = system.ext.pages[each, STATUS] & NEWER
             if row.entry:  # in another frame that it had before
-                free(system, outbox, int(log.scalars.replaced), records.SSD_PRE_WRITE_INVALIDATE, int(row.entry) - 1)
-            set_entry(log, frame, records.DIRTY if is_newer else records.CLEAN, each, row.to_version)
-            harden(system, outbox, int(log.scalars.written), records.SSD_POST_WRITE, frame)
+                log_kernels.free(system, outbox, int(log.scalars.replaced), records.SSD_PRE_WRITE_INVALIDATE, int(row.entry) - 1)
+            log_kernels.set_entry(log, frame, records.DIRTY if is_newer else records.CLEAN, each, row.to_version)
+            log_kernels.harden(system, outbox, int(log.scalars.written), records.SSD_POST_WRITE, frame)
 
 
 @lean_kernel
@@ -145,7 +109,7 @@ def clean(system: Tables, outbox: Integers, page: int) -> None:
     frame = manager.frame_of(system.ext, page)
     if frame >= 0 and log.frames[frame].state == records.DIRTY:
         log.frames[frame].state = records.CLEAN
-        harden(system, outbox, int(log.scalars.cleaned), records.SSD_LAZY_CLEANED, frame)
+        log_kernels.harden(system, outbox, int(log.scalars.cleaned), records.SSD_LAZY_CLEANED, frame)
 
 
 @lean_kernel
@@ -157,7 +121,7 @@ def modify(system: Tables, outbox: Integers, page: int) -> None:
     if manager.frame_of(system.ext, page) < 0 and row.entry:
         frame = int(row.entry) - 1
         log.frames[frame].freed = log.scalars.appended + 1
-        row.lsn, _ = free(system, outbox, int(log.scalars.modified), records.SSD_PRE_WRITE_INVALIDATE, frame)
+        row.lsn, _ = log_kernels.free(system, outbox, int(log.scalars.modified), records.SSD_PRE_WRITE_INVALIDATE, frame)
 
 
 @lean_kernel
@@ -170,7 +134,16 @@ def changed(log: LogTables, page: int, lsn: int) -> None:
     row.last = lsn
     if row.dirty == 0:
         row.dirty = lsn
-    enqueue(log, page)
+    log_kernels.enqueue(log, page)
+
+
+@lean_kernel
+def wait_until_durable(system: Tables, who: int) -> int:
+    """Let a client or the checkpointer wait until what it needs is durable, if it is not."""
+    if log_kernels.is_durable(system, who):
+        return log_events.GO_ON
+    log_kernels.line_up(system, who)
+    return log_events.WAIT
 
 
 @lean_kernel
@@ -181,15 +154,12 @@ def change(system: Tables, outbox: Integers, client: int, page: int) -> int:
     if mine.transaction == 0:
         scalars.began += 1
         mine.transaction = scalars.began
-        mine.first = mine.last = append(system, records.BEGIN, int(scalars.began), 0, 0, 0, 0, 0)
+        mine.first = mine.last = log_kernels.append(system, records.BEGIN, int(scalars.began), 0, 0, 0, 0, 0)
     modify(system, outbox, page)
-    mine.last = append(system, records.UPDATE, int(mine.transaction), int(mine.last), page, int(log.pages[page].last), 0, 0)
+    mine.last = log_kernels.append(system, records.UPDATE, int(mine.transaction), int(mine.last), page, int(log.pages[page].last), 0, 0)
     changed(log, page, int(mine.last))
     log.needs[system.slots.shape[0] + client].lsn, mine.page = 0, page
-    if is_durable(system, client):
-        return log_events.GO_ON
-    line_up(system, client)
-    return log_events.WAIT
+    return wait_until_durable(system, client)
 
 
 @lean_kernel
@@ -202,13 +172,10 @@ def end(system: Tables, outbox: Integers, client: int) -> int:
     if mixed(int(mine.transaction)) % 100 < log.scalars.aborts:
         mine.undo = mine.last
         return log_events.UNDO
-    lsn = append(system, records.COMMIT, int(mine.transaction), int(mine.last), 0, 0, 0, 0)
+    lsn = log_kernels.append(system, records.COMMIT, int(mine.transaction), int(mine.last), 0, 0, 0, 0)
     mine.transaction = 0
-    log.needs[system.slots.shape[0] + client].lsn, mine.page = want(system, outbox, lsn), 0
-    if is_durable(system, client):
-        return log_events.GO_ON
-    line_up(system, client)
-    return log_events.WAIT
+    log.needs[system.slots.shape[0] + client].lsn, mine.page = log_kernels.want(system, outbox, lsn), 0
+    return wait_until_durable(system, client)
 
 
 @lean_kernel
@@ -219,7 +186,7 @@ def undo_page(system: Tables, client: int) -> int:
     record = log.records[mine.undo - log.scalars.first]
     if record.kind == records.UPDATE:
         return int(record.page)
-    append(system, records.ABORT, int(mine.transaction), int(mine.last), 0, 0, 0, 0)
+    log_kernels.append(system, records.ABORT, int(mine.transaction), int(mine.last), 0, 0, 0, 0)
     mine.transaction = 0
     counts_of(system).aborted += 1
     return 0
@@ -231,7 +198,8 @@ def compensate(system: Tables, outbox: Integers, client: int, page: int) -> None
     mine = log.transactions[client]
     following = log.records[mine.undo - log.scalars.first].chain
     modify(system, outbox, page)
-    mine.last = append(system, records.COMPENSATION, int(mine.transaction), int(following), page, int(log.pages[page].last), 0, 0)
+    before = int(log.pages[page].last)
+    mine.last = log_kernels.append(system, records.COMPENSATION, int(mine.transaction), int(following), page, before, 0, 0)
     mine.undo = following
     changed(log, page, int(mine.last))
 
@@ -240,64 +208,59 @@ def compensate(system: Tables, outbox: Integers, client: int, page: int) -> None
 def wait(system: Tables, outbox: Integers, lsn: int) -> int:
     """Let the checkpointer wait for a record, or for a pass of the flusher, if it must."""
     log = system.log
-    log.scalars.lsn = want(system, outbox, lsn)
-    who = int(system.scalars.checkpointer)
-    if is_durable(system, who):
-        return log_events.GO_ON
-    line_up(system, who)
-    return log_events.WAIT
+    log.scalars.lsn = log_kernels.want(system, outbox, lsn)
+    return wait_until_durable(system, int(system.scalars.checkpointer))
 
 
 @inlined_kernel
 def is_to_end(log: LogTables) -> bool:
-    return log.scalars.last == WANTED and log.scalars.left == log.transactions.shape[0]
+    return log.scalars.last == log_kernels.WANTED and log.scalars.left == log.transactions.shape[0]
 
 
 @lean_kernel
 def checkpoint(system: Tables, outbox: Integers, has_written: int) -> int:
     """Go on with a checkpoint (Do, 2012, figure 4.3): `GO_ON` when it is over, `WRITE_PAGES` while its pages are written."""
-    log = system.log
-    scalars = log.scalars
+    log, scalars = system.log, system.log.scalars
     if scalars.stage == _BEGIN:
         if is_to_end(log):
-            scalars.last = LAST_CHECKPOINT
-        scalars.stage, scalars.next_begin = _PAGES, append(system, records.BEGIN_CHECKPOINT, 0, 0, 0, 0, 0, 0)
+            scalars.last = log_kernels.LAST_CHECKPOINT
+        scalars.stage, scalars.next_begin = _PAGES, log_kernels.append(system, records.BEGIN_CHECKPOINT, 0, 0, 0, 0, 0, 0)
         system.scalars.checkpoint_row = 0
         if wait(system, outbox, int(scalars.next_begin)):
             return log_events.WAIT
     if scalars.stage == _PAGES:
-        if not has_written and (scalars.last == LAST_CHECKPOINT or not scalars.indirect):
+        if not has_written and (scalars.last == log_kernels.LAST_CHECKPOINT or not scalars.indirect):
             if system.scalars.checkpoint_row == 0:
                 system.scalars.checkpoint_row = FIRST_PAGE
                 system.ext.numbers[CHECKPOINT] = not system.scalars.fuzzy
             return log_events.WRITE_PAGES
         scalars.stage = _PASS
         if scalars.flushes:
-            scalars.awaited = scalars.passes + (2 if scalars.flushed or scalars.last == LAST_CHECKPOINT else 1)
+            scalars.awaited = scalars.passes + (2 if scalars.flushed or scalars.last == log_kernels.LAST_CHECKPOINT else 1)
         if wait(system, outbox, 0):
             return log_events.WAIT
     if scalars.stage == _PASS:
         if scalars.logs_table:
-            append_all(system)
-        scalars.next_transaction = append_active(system)
+            log_kernels.append_all(system)
+        scalars.next_transaction = log_kernels.append_active(system)
         oldest = scalars.appended + 1
         for page in range(FIRST_PAGE, log.pages.shape[0]):
             if log.pages[page].dirty:
                 oldest = min(oldest, log.pages[page].dirty)
         scalars.next_dirty, scalars.stage = oldest, _END
-        if wait(system, outbox, append(system, records.END_CHECKPOINT, 0, 0, 0, 0, 0, 0)):
+        if wait(system, outbox, log_kernels.append(system, records.END_CHECKPOINT, 0, 0, 0, 0, 0, 0)):
             return log_events.WAIT
     if scalars.stage == _END:
         scalars.stage = _BOOT
         if system.scalars.log_device >= 0:
-            slot = take_slot(system, BOOT_PAGE, 0, 0, NOTHING)
+            slot = take_slot(system, tables.BOOT_PAGE, 0, 0, tables.NOTHING)
             send(system, outbox, slot, int(system.scalars.log_device), WRITE, 0, SECTOR)
             return log_events.WAIT
     scalars.stage = _BEGIN
     scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction = scalars.next_begin, scalars.next_dirty, scalars.next_transaction
     scalars.kept = max(scalars.kept, min(scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction))
-    if scalars.last == LAST_CHECKPOINT:
-        scalars.boot_last, scalars.last = 1, DOWN
+    if scalars.last == log_kernels.LAST_CHECKPOINT:
+        scalars.boot_last, scalars.last = 1, log_kernels.DOWN
         system.scalars.checkpoint = NEVER - system.scalars.now
     elif is_to_end(log):
         system.scalars.checkpoint = 0
@@ -318,11 +281,11 @@ def leave(system: Tables) -> None:
 def write_in_background(system: Tables, outbox: Integers, is_over: int) -> None:
     """Write the page of memory that has been dirty longest, or say when to look again."""
     scalars = system.scalars
-    page = 0 if is_over else oldest_page(system)
+    page = 0 if is_over else log_kernels.oldest_page(system)
     if page:
         scalars.writer_at = NEVER
         pages.flush_page(system, outbox, page)
-        pages.write_to_disk(system, outbox, page, 1, BACKGROUND)
+        pages.write_to_disk(system, outbox, page, 1, tables.BACKGROUND)
     else:
         scalars.writer_at, system.causes[scalars.writer] = scalars.now + system.log.scalars.indirect, scalars.cause
 
@@ -334,7 +297,7 @@ def pass_time(system: Tables, outbox: Integers, is_over: int) -> None:
     if not is_over and scalars.flusher_at <= scalars.now:
         scalars.flusher_at = NEVER
         scalars.cause = system.causes[scalars.flusher]
-        flush(system, outbox)
+        log_kernels.flush(system, outbox)
         return
     if not is_over:
         scalars.cause = system.causes[scalars.writer]
@@ -375,7 +338,7 @@ def log_part(system: Tables, outbox: Integers, event: int, first: int, second: i
     elif event == log_events.CLEANED:
         clean(system, outbox, first)
     elif event == log_events.SERVED:
-        enqueue(system.log, first)
+        log_kernels.enqueue(system.log, first)
     elif event == log_events.LEFT:
         leave(system)
     elif event == log_events.COMPENSATE:

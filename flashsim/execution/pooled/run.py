@@ -23,7 +23,7 @@ from flashsim.execution.pooled.logged_engine import log_part
 from flashsim.execution.pooled.logging_design import LOG_BLOCK, Logging, check_room
 from flashsim.execution.pooled.requests import begin_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
-from flashsim.execution.pooled.tables import ISSUED, NO_TIME_PASSES, STATE_TYPE, TOO_MANY_RECORDS, Tables, tables
+from flashsim.execution.pooled.tables import ISSUED, NO_TIME_PASSES, STATE_TYPE, TOO_MANY_RECORDS, Tables, initial_tables
 from flashsim.storage.log.durable import Write
 from flashsim.storage.log.records import ACTIVE_BYTES, ENTRY_BYTES, RECORD_BYTES
 from flashsim.storage.log.recovery import Recovery
@@ -80,7 +80,7 @@ class PoolRun:
         if logging:
             longest = max(longest, LOG_BLOCK, RECORD_BYTES + max(ENTRY_BYTES * logging.chunk, ACTIVE_BYTES * system.clients)) + SECTOR
         log_of_records = log_tables(system, logging, room) if logging else without_log()
-        self.tables = tables(system, numbers, room, intervals, request_rows, len(stream.kinds), log_of_records)
+        self.tables = initial_tables(system, numbers, room, intervals, request_rows, len(stream.kinds), log_of_records)
         scalars = self.tables.scalars
         if record:
             scalars.hand_out_at = request_rows - system.most_requests

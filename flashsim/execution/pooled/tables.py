@@ -134,7 +134,7 @@ LOG_PART = types.int64(TABLES_TYPE, MATRIX, types.int64, types.int64, types.int6
 log_part_at = function_at(types.FunctionType(LOG_PART))
 
 
-def tables(
+def initial_tables(
     system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, request_rows: int, kinds: int, log: LogTables
 ) -> Tables:
     """A system at time 0.
