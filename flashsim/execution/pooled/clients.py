@@ -9,7 +9,7 @@ from flashsim.core.request import READ, SECTOR, Integers
 from flashsim.core.transactions import COUNT, CREATES, FIRST, SCANS, WRITES
 from flashsim.core.transactions import MARKS as REFERENCE_MARKS
 from flashsim.execution.pooled import log_events, pages
-from flashsim.execution.pooled.requests import chunk_of, commit, counts_of, is_throttled, line_up, read_pages, send, take_slot, tell_log
+from flashsim.execution.pooled.requests import chunk_of, commit, counts_of, line_up, read_pages, send, take_slot, tell_log
 from flashsim.execution.pooled.tables import NO_TIME_PASSES, NOTHING, Tables
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.design import ALONGSIDE, FOR_UPDATE, SEQUENTIAL
@@ -34,7 +34,7 @@ def miss(system: Tables, outbox: Integers, client: int, page: int) -> int:
     ext, scalars, counts = system.ext, system.scalars, counts_of(system)
     manager.note_miss(ext, page)
     frame, newer = manager.frame_of(ext, page), ext.pages[page, STATUS] & NEWER
-    if frame >= 0 and (newer != 0 or not is_throttled(system)):
+    if frame >= 0 and (newer != 0 or not pages.is_throttled(system)):
         manager.hold(ext, page)  # first: what leaves memory for this page must not take its frame
         counts.ssd_reads += 1
         if newer:
@@ -82,7 +82,7 @@ def is_at_hand(system: Tables, page: int) -> bool:
         return True
     if system.scalars.trimming == 0:
         return False
-    return manager.frame_of(system.ext, page) >= 0 and ((system.ext.pages[page, STATUS] & NEWER) != 0 or not is_throttled(system))
+    return manager.frame_of(system.ext, page) >= 0 and ((system.ext.pages[page, STATUS] & NEWER) != 0 or not pages.is_throttled(system))
 
 
 @lean_kernel

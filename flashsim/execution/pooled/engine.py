@@ -13,16 +13,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import ACT, pause
 from flashsim.execution.pooled import log_events, pages
 from flashsim.execution.pooled.clients import SCANNED, go_on
-from flashsim.execution.pooled.requests import (
-    begin_interval,
-    chunk_of,
-    counts_of,
-    end_log_write,
-    free_slot,
-    get_ready,
-    read_pages,
-    tell_log,
-)
+from flashsim.execution.pooled.requests import begin_interval, chunk_of, counts_of, end_commits, free_slot, get_ready, read_pages, tell_log
 from flashsim.execution.pooled.tables import BACKGROUND, BOOT_PAGE, DISK_PAGES, FLUSHED, TABLE_SECTOR, THE_LOG, Tables, tables_of
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER_FRAMES
@@ -166,11 +157,11 @@ def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
     elif who == BOOT_PAGE:
         checkpoint(system, outbox)
     elif who == THE_LOG and not rarely(scalars.has_log):
-        end_log_write(system, outbox)
+        end_commits(system, outbox)
     elif who > TABLE_SECTOR and who != THE_LOG:
         pages.end_write_out(system, page, count, hold)
         if rarely(scalars.has_log):
-            tell_log(system, outbox, log_events.WRITES_OVER, page, count)
+            tell_log(system, outbox, log_events.END_WRITES_OUT, page, count)
         if who == BACKGROUND:
             tell_log(system, outbox, log_events.TIMER, 1, 0)
         elif who == FLUSHED:

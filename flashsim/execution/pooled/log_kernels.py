@@ -5,11 +5,11 @@ The counterpart of `flashsim.execution.pooled.log_writer` and `flashsim.executio
 
 from flashsim.core.host import heap_pop, heap_push
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
+from flashsim.core.replacement import DIRTY, FLAGS
 from flashsim.core.request import SECTOR, WRITE, Integers
 from flashsim.execution.pooled.log_tables import LogTables
 from flashsim.execution.pooled.logging_design import HURRY, LOG_BLOCK
-from flashsim.execution.pooled.requests import counts_of, get_ready, send, take_slot
+from flashsim.execution.pooled.requests import counts_of, get_ready, send, take_slot, write_frame, write_pages
 from flashsim.execution.pooled.tables import DISK_PAGES, NOTHING, TABLE_CHUNK, TABLE_SECTOR, THE_LOG, TOO_MANY_RECORDS, Tables
 from flashsim.storage.extension.state import HOLD_SHIFT, PAGE, STATUS
 from flashsim.storage.log import records
@@ -127,16 +127,13 @@ def is_durable(system: Tables, who: int) -> bool:
 @lean_kernel
 def begin(system: Tables, outbox: Integers, who: int) -> None:
     """Let go on who need not wait any longer, or send a slot's request."""
-    log = system.log
+    slot = -who - 1
     if who >= 0:
         get_ready(system, who)
-        return
-    slot = -who - 1
-    size, page, count = system.scalars.page_size, system.slots[slot].page, system.slots[slot].count
-    if system.slots[slot].held == DISK_PAGES:
-        send(system, outbox, slot, int(system.scalars.disk_device), WRITE, int((page - FIRST_PAGE) * size), int(count * size))
+    elif system.slots[slot].held == DISK_PAGES:
+        write_pages(system, outbox, slot)
     else:
-        send(system, outbox, slot, int(system.scalars.ssd_device), WRITE, int(log.needs[slot].frame * size), int(size))
+        write_frame(system, outbox, slot, int(system.log.needs[slot].frame))
 
 
 @lean_kernel
@@ -239,7 +236,7 @@ def write_table(system: Tables, outbox: Integers, who: int, first: int, sectors:
 
 
 @lean_kernel
-def sector_written(system: Tables, outbox: Integers, number: int) -> None:
+def end_sector_write(system: Tables, outbox: Integers, number: int) -> None:
     log = system.log
     for frame in range(number * log.scalars.in_a_sector, min(log.frames.shape[0], (number + 1) * log.scalars.in_a_sector)):
         row = log.frames[frame]
@@ -276,7 +273,7 @@ def flush(system: Tables, outbox: Integers) -> None:
 
 
 @lean_kernel
-def chunk_written(system: Tables, outbox: Integers) -> None:
+def end_chunk_write(system: Tables, outbox: Integers) -> None:
     log, scalars = system.log, system.log.scalars
     first = scalars.flushed * scalars.chunk
     for place in range(min(scalars.frames, first + scalars.chunk) - first):
@@ -352,7 +349,7 @@ def oldest_page(system: Tables) -> int:
 
 
 @lean_kernel
-def reached_disk(system: Tables, page: int, version: int) -> None:
+def note_on_disk(system: Tables, page: int, version: int) -> None:
     """The disk has a version of a page; with others that is logged."""
     log = system.log
     scalars, row = log.scalars, log.pages[page]

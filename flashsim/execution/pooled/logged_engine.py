@@ -42,7 +42,7 @@ def write_frame(system: Tables, outbox: Integers, page: int, frame: int) -> None
 
 
 @lean_kernel
-def put(system: Tables, slot: int) -> None:
+def take_versions(system: Tables, slot: int) -> None:
     """Take the versions that a write brings to disk: memory's, or for a cleaner the SSD's."""
     log = system.log
     first, is_cleaner = system.slots[slot].page, system.slots[slot].who >= 0
@@ -72,20 +72,20 @@ def complete(system: Tables, outbox: Integers, slot: int) -> None:
         log.frames[need.frame].holds, log.frames[need.frame].version = page, need.version
     elif held == tables.DISK_PAGES:
         for number in range(system.slots[slot].count):
-            log_kernels.reached_disk(system, page + number, log.versions[slot, number])
+            log_kernels.note_on_disk(system, page + number, log.versions[slot, number])
     elif who == tables.THE_LOG:
         scalars.end, scalars.behind = scalars.behind, 0
         log_kernels.check(system, outbox)
         if scalars.wanted >= scalars.end and scalars.behind == 0:
             log_kernels.write_records(system, outbox)
     elif who == tables.TABLE_SECTOR:
-        log_kernels.sector_written(system, outbox, page)
+        log_kernels.end_sector_write(system, outbox, page)
     elif who == tables.TABLE_CHUNK:
-        log_kernels.chunk_written(system, outbox)
+        log_kernels.end_chunk_write(system, outbox)
 
 
 @lean_kernel
-def writes_over(system: Tables, outbox: Integers, page: int, count: int) -> None:
+def end_writes_out(system: Tables, outbox: Integers, page: int, count: int) -> None:
     """A copy of a page counts as valid when it is on the SSD, and on disk as well if it had to be."""
     log = system.log
     for each in range(page, page + count):
@@ -125,7 +125,7 @@ def modify(system: Tables, outbox: Integers, page: int) -> None:
 
 
 @lean_kernel
-def changed(log: LogTables, page: int, lsn: int) -> None:
+def note_change(log: LogTables, page: int, lsn: int) -> None:
     """The last record changed a page, and has an image of the page if none has since the page's last write to disk began."""
     row = log.pages[page]
     if row.imaged == 0:
@@ -157,7 +157,7 @@ def change(system: Tables, outbox: Integers, client: int, page: int) -> int:
         mine.first = mine.last = log_kernels.append(system, records.BEGIN, int(scalars.began), 0, 0, 0, 0, 0)
     modify(system, outbox, page)
     mine.last = log_kernels.append(system, records.UPDATE, int(mine.transaction), int(mine.last), page, int(log.pages[page].last), 0, 0)
-    changed(log, page, int(mine.last))
+    note_change(log, page, int(mine.last))
     log.needs[system.slots.shape[0] + client].lsn, mine.page = 0, page
     return wait_until_durable(system, client)
 
@@ -201,7 +201,7 @@ def compensate(system: Tables, outbox: Integers, client: int, page: int) -> None
     before = int(log.pages[page].last)
     mine.last = log_kernels.append(system, records.COMPENSATION, int(mine.transaction), int(following), page, before, 0, 0)
     mine.undo = following
-    changed(log, page, int(mine.last))
+    note_change(log, page, int(mine.last))
 
 
 @lean_kernel
@@ -327,14 +327,14 @@ def log_part(system: Tables, outbox: Integers, event: int, first: int, second: i
         return checkpoint(system, outbox, first)
     if event == log_events.WRITE_FRAME:
         write_frame(system, outbox, first, second)
-    elif event == log_events.PUT:
-        put(system, first)
+    elif event == log_events.TAKE_VERSIONS:
+        take_versions(system, first)
     elif event == log_events.WRITE_DISK:
         write_disk(system, outbox, first)
     elif event == log_events.COMPLETION:
         complete(system, outbox, first)
-    elif event == log_events.WRITES_OVER:
-        writes_over(system, outbox, first, second)
+    elif event == log_events.END_WRITES_OUT:
+        end_writes_out(system, outbox, first, second)
     elif event == log_events.CLEANED:
         clean(system, outbox, first)
     elif event == log_events.SERVED:

@@ -2,11 +2,11 @@
 
 from flashsim.core.hints import rarely
 from flashsim.core.kernel import inlined_kernel, lean_kernel
-from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS, PINNED, RESIDENT
-from flashsim.core.request import WRITE, Integers
+from flashsim.core.replacement import DIRTY, FLAGS, PINNED, RESIDENT
+from flashsim.core.request import Integers
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled import log_events
-from flashsim.execution.pooled.requests import counts_of, get_ready, is_throttled, line_up, send, take_slot, tell_log, wake_line
+from flashsim.execution.pooled.requests import counts_of, get_ready, line_up, take_slot, tell_log, wake_line, write_frame, write_pages
 from flashsim.execution.pooled.tables import DISK_PAGES, SSD_FRAME, WRITTEN_OUT, Tables
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, SEQUENTIAL, TO_DISK, TO_SSD
@@ -27,6 +27,11 @@ def is_resident(system: Tables, page: int) -> bool:
 @inlined_kernel
 def is_on_its_way_out(system: Tables, page: int) -> bool:
     return system.ext.pages[page, FLIGHT] > 0
+
+
+@inlined_kernel
+def is_throttled(system: Tables) -> bool:
+    return 0 < system.scalars.throttle <= system.scalars.ssd_pending
 
 
 @lean_kernel
@@ -93,8 +98,7 @@ def copy_to_ssd(system: Tables, outbox: Integers, page: int, newer: int) -> bool
     if rarely(system.scalars.has_log):
         tell_log(system, outbox, log_events.WRITE_FRAME, page, frame)
     else:
-        slot, size = take_slot(system, WRITTEN_OUT, page, 1, SSD_FRAME), system.scalars.page_size
-        send(system, outbox, slot, int(system.scalars.ssd_device), WRITE, int(frame * size), int(size))
+        write_frame(system, outbox, take_slot(system, WRITTEN_OUT, page, 1, SSD_FRAME), frame)
     return True
 
 
@@ -113,7 +117,7 @@ def put_on_disk(system: Tables, outbox: Integers, page: int, count: int, who: in
     scalars, slots = system.scalars, system.slots
     slot = take_slot(system, who, page, count, DISK_PAGES)
     if rarely(scalars.has_log):
-        tell_log(system, outbox, log_events.PUT, slot, 0)
+        tell_log(system, outbox, log_events.TAKE_VERSIONS, slot, 0)
     if not must_wait(system, page, count, 0):
         begin_write(system, outbox, slot)
         return
@@ -153,8 +157,7 @@ def begin_write(system: Tables, outbox: Integers, slot: int) -> None:
     if rarely(system.scalars.has_log):
         tell_log(system, outbox, log_events.WRITE_DISK, slot, 0)
     else:
-        size = system.scalars.page_size
-        send(system, outbox, slot, int(system.scalars.disk_device), WRITE, int((page - FIRST_PAGE) * size), int(count * size))
+        write_pages(system, outbox, slot)
 
 
 @lean_kernel

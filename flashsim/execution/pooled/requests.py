@@ -87,6 +87,20 @@ def send(system: Tables, outbox: Integers, slot: int, device: int, operation: in
 
 
 @lean_kernel
+def write_pages(system: Tables, outbox: Integers, slot: int) -> None:
+    """Send a slot's write of pages to the disk."""
+    size, write = system.scalars.page_size, system.slots[slot]
+    send(system, outbox, slot, int(system.scalars.disk_device), WRITE, int((write.page - FIRST_PAGE) * size), int(write.count * size))
+
+
+@lean_kernel
+def write_frame(system: Tables, outbox: Integers, slot: int, frame: int) -> None:
+    """Send a slot's write of a page to a frame of the SSD."""
+    size = system.scalars.page_size
+    send(system, outbox, slot, int(system.scalars.ssd_device), WRITE, int(frame * size), int(size))
+
+
+@lean_kernel
 def tell_log(system: Tables, outbox: Integers, event: int, first: int, second: int) -> int:
     """Let the log of records and the restart design take note; a function of its own, since most systems have none."""
     return log_part_at(system.log_part[0])(system, outbox, event, first, second)
@@ -105,11 +119,6 @@ def chunk_of(system: Tables, page: int) -> tuple[int, int]:
     chunk = system.scalars.chunk
     begin = (page - FIRST_PAGE) // chunk * chunk + FIRST_PAGE
     return begin, min(begin + chunk, system.ext.pages.shape[0])
-
-
-@inlined_kernel
-def is_throttled(system: Tables) -> bool:
-    return 0 < system.scalars.throttle <= system.scalars.ssd_pending
 
 
 @lean_kernel
@@ -138,7 +147,7 @@ def commit(system: Tables, outbox: Integers, client: int, length: int) -> None:
 
 
 @lean_kernel
-def end_log_write(system: Tables, outbox: Integers) -> None:
+def end_commits(system: Tables, outbox: Integers) -> None:
     """The log has been written, and those whose commits it held go on."""
     scalars = system.scalars
     wake_line(system, scalars.writing_first)
