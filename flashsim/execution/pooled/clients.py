@@ -48,10 +48,10 @@ def miss(system: Tables, outbox: Integers, client: int, page: int) -> int:
     missing = 0
     for each in range(first, last + 1):  # all of them first: what leaves memory for a page may take another one's frame
         if each == page or is_away(system, each, 1):
-            system.client_pages[client, missing] = each
+            pages.held_page(system, client, missing).page = each
             missing += 1
     for number in range(missing):
-        pages.hold_in_memory(system, outbox, client, system.client_pages[client, number], 0)
+        pages.hold_in_memory(system, outbox, client, pages.held_page(system, client, number).page, 0)
     counts.disk_reads += 1
     counts.disk_pages_read += last - first + 1
     read_pages(system, outbox, int(scalars.disk_device), first - FIRST_PAGE, last - first + 1, client, page)
@@ -112,12 +112,14 @@ def scan(system: Tables, outbox: Integers, client: int, first: int, last: int) -
                 counts.ssd_reads_newer += 1
         elif frame >= 0:
             counts.bypassed += 1
-        system.client_pages[client, missing] = page + (pages.FROM_THE_SSD if from_ssd else 0)
+        held = pages.held_page(system, client, missing)
+        held.page, held.from_ssd = page, 1 if from_ssd else 0
         missing += 1
     for number in range(missing):
-        page, from_ssd = system.client_pages[client, number] % pages.FROM_THE_SSD, system.client_pages[client, number] >= pages.FROM_THE_SSD
-        pages.hold_in_memory(system, outbox, client, page, 1 if from_ssd else 0)
-        if from_ssd:
+        held = pages.held_page(system, client, number)
+        page, is_on_ssd = held.page, held.from_ssd
+        pages.hold_in_memory(system, outbox, client, page, is_on_ssd)
+        if is_on_ssd:
             system.clients[client].pending += 1
             read_pages(system, outbox, int(scalars.ssd_device), int(ext.pages[page, FRAME]) - 1, 1, client, page)
         else:
@@ -133,13 +135,12 @@ def scan(system: Tables, outbox: Integers, client: int, first: int, last: int) -
 def take_held(system: Tables, outbox: Integers, client: int, page: int, flags: int, others: int) -> None:
     """The pages that a client waited for have come; `flags` are those of one of them, `others` those of all others."""
     for number in range(system.clients[client].holding):
-        entry = system.client_pages[client, number]
-        each = entry % pages.FROM_THE_SSD
-        of_this = flags if each == page else others
-        if entry >= pages.FROM_THE_SSD:
-            pages.finish_ssd_read(system, outbox, each, of_this)
+        held = pages.held_page(system, client, number)
+        of_this = flags if held.page == page else others
+        if held.from_ssd:
+            pages.finish_ssd_read(system, outbox, held.page, of_this)
         else:
-            pages.finish_disk_read(system, outbox, each, of_this)
+            pages.finish_disk_read(system, outbox, held.page, of_this)
     system.clients[client].holding = 0
 
 

@@ -39,20 +39,8 @@ class _Sector:
 class FrameTable:
     """Entries as they may be hardened: a frame that is being written is free.
 
-    Parameters
-    ----------
-    env
-        The clock.
-    logging
-        Which restart design hardens it, and how.
-    frames
-        Frames of the SSD.
-    log
-        The log, for designs that harden by its records, where whatever needs entries waits.
-    send
-        How sectors of the table's file are written.
-    in_use
-        Whether a frame is being read or written: the flusher leaves what the file has of it.
+    Some restart designs harden them by records of `log`, where whatever needs entries waits; others by sectors of the table's file, which
+    `send` writes.  The flusher leaves what the file has of frames that are `in_use`: that are being read or written.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ class DurableImage(Durable):
         if kind not in _WITH_ROWS:
             image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - records.RECORD_BYTES if self._has_images else 0
             return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame, image=image)
-        rows = self.payload[slice(*np.searchsorted(self.payload[:, 0], [lsn, lsn + 1]))].tolist()
+        rows = self.payload[slice(*np.searchsorted(self.payload.lsn, [lsn, lsn + 1]))].tolist()
         if kind == records.TRANSACTIONS:
             return Record(kind, active=tuple((number, first, last) for _, number, first, last, _ in sorted(rows)))
         by_frame = {each: Entry(*entry) for _, each, *entry in rows}
@@ -178,7 +178,7 @@ def resume(tables: Tables, recovered: Recovery) -> Tables:
     scalars.first = scalars.kept = durable.first
     scalars.appended, scalars.end = end - 1, end
     scalars.began = recorded.transaction.max(initial=0)
-    payload = durable.payload[durable.payload[:, 0] < end]
+    payload = durable.payload[durable.payload.lsn < end]
     scalars.payload = len(payload)
     scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction, scalars.boot_last = durable.boot
     log = log._replace(records=recorded, payload=payload)

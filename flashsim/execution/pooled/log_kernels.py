@@ -36,17 +36,17 @@ def append(system: Tables, kind: int, transaction: int, chain: int, page: int, p
 
 
 @inlined_kernel
-def add_payload(system: Tables, length: int, first: int, second: int, third: int, fourth: int) -> None:
+def add_payload(system: Tables, length: int, number: int, first: int, second: int, third: int) -> None:
     """Let a row belong to the last record."""
     log, scalars = system.log, system.log.scalars
     scalars.bytes += length
-    if length == records.ENTRY_BYTES and second == records.FREE:
+    if length == records.ENTRY_BYTES and first == records.FREE:
         return
     if scalars.payload >= log.payload.shape[0]:
         system.scalars.stop_reason = TOO_MANY_RECORDS
         return
     row = log.payload[scalars.payload]
-    row[0], row[1], row[2], row[3], row[4] = scalars.appended, first, second, third, fourth
+    row.lsn, row.number, row.first, row.second, row.third = scalars.appended, number, first, second, third
     scalars.payload += 1
 
 
@@ -360,9 +360,9 @@ def note_on_disk(system: Tables, page: int, version: int) -> None:
             first, lsn = lsn, log.records[lsn - scalars.first].previous
         row.dirty = first
         enqueue(log, page)
-    log.on_disk[scalars.on_disk, 0], log.on_disk[scalars.on_disk, 1] = page, version
+    log.on_disk[scalars.on_disk].page, log.on_disk[scalars.on_disk].version = page, version
     scalars.on_disk += 1
     if scalars.on_disk == scalars.batch:
         for place in range(scalars.batch):
-            append(system, records.BUF_WRITE, 0, 0, log.on_disk[place, 0], 0, log.on_disk[place, 1], 0)
+            append(system, records.BUF_WRITE, 0, 0, log.on_disk[place].page, 0, log.on_disk[place].version, 0)
         scalars.on_disk = 0

@@ -68,16 +68,9 @@ class DurableWrites:
 class LogWriter:
     """The log in memory and its writer: records are written block after block, together with those that came meanwhile.
 
-    Whatever waits for records or for entries of the frame table waits here, first come, first served.
-
-    Parameters
-    ----------
-    send
-        How the log's device is written; None: there is none, and records are durable as soon as that is wanted.
-    room
-        Bytes of the device; the log goes round them behind the first sector, which holds the boot page.
-    durable
-        What survives a crash, and with it the oldest record that recovery may need.
+    Whatever waits for records or for entries of the frame table waits here, first come, first served.  Without `send` there is no device,
+    and records are durable as soon as that is wanted; the log goes round the device's `room` in bytes, behind the first sector, which holds
+    the boot page.  `durable` survives a crash, and has the oldest record that recovery may need.
     """
 
     def __init__(self, send: Send | None, room: int, durable: Durable) -> None:

@@ -36,16 +36,9 @@ _WRITER = (1 << 40) + 2
 
 
 class LoggedSpecification(PoolSpecification):
-    """The system.
+    """The system, with a log and what is hardened; without a device for the log, records are durable as soon as that is asked for.
 
-    Parameters
-    ----------
-    system, devices, stream
-        See `PoolSpecification`.  Without a device for the log, records are durable as soon as that is asked for.
-    logging
-        The log, and what is hardened.
-    recovered
-        What the system goes on from after a restart; without it the database is new.
+    After a restart it goes on from what is `recovered`; without it the database is new.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from flashsim.core.hints import rarely
 from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.records import RecordArray
 from flashsim.core.replacement import DIRTY, FLAGS, PINNED, RESIDENT
 from flashsim.core.request import Integers
 from flashsim.core.units import NEVER
@@ -13,8 +14,6 @@ from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, SEQUENTI
 from flashsim.storage.extension.state import CHECKPOINT, FIRST_WAITING, FLIGHT, LAST_WAITING, MARKS, NEWER, NEWER_FRAMES, STATUS
 from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, refer
 
-#: Is added to a page that a client holds and that comes from the SSD.
-FROM_THE_SSD = 1 << 32
 #: Marks of a page (`flashsim.storage.extension.state.MARKS`): it was read by a scan; a write of it to disk is outstanding.
 WAS_SCANNED, ON_ITS_WAY_TO_DISK = 1, 4
 
@@ -255,11 +254,18 @@ def modify(system: Tables, page: int) -> None:
 
 
 @inlined_kernel
+def held_page(system: Tables, client: int, number: int) -> RecordArray:
+    """One of the pages that a client holds."""
+    return system.held_pages[client * system.scalars.most_held + number]
+
+
+@inlined_kernel
 def hold_in_memory(system: Tables, outbox: Integers, client: int, page: int, from_ssd: int) -> None:
     """A page that is about to be read takes a frame, in which it is held until it has come, and by nobody afterwards."""
     enter(system, outbox, page)
     system.memory.pages[page, FLAGS] |= PINNED
-    system.client_pages[client, system.clients[client].holding] = page + FROM_THE_SSD * from_ssd
+    held = held_page(system, client, system.clients[client].holding)
+    held.page, held.from_ssd = page, from_ssd
     system.clients[client].holding += 1
 
 

@@ -29,8 +29,8 @@ SCALARS = record_dtype(
     "disk_device ssd_device log_device cpu_device log_room ssd_pending "
     # The time, the request that whatever happens now has waited for, and numbers of those who go on beside clients and cleaners.
     "now cause checkpointer flusher writer "
-    # Who is ready in the ring, entries of the heap of those that think, and the first of the free slots.
-    "ready_first ready_last thinking free_slot "
+    # Who is ready in the ring, entries of the heap of those that think, the first of the free slots, and pages that a client may hold.
+    "ready_first ready_last thinking free_slot most_held "
     # Transactions of the table: the next one, how many there are, at how many left more are wanted, and whether there are no more at all.
     "transaction transactions_held low ended "
     # Cleaners that sleep, and the first of them in the ring; pages that are being cleaned, the partition whose turn it is, and down to how
@@ -59,6 +59,8 @@ NO_TIME_PASSES, TOO_MANY_RECORDS = 1, 2
 #: (`place` of a reference to a single page: 1 once it is counted), how many references wrote, requests that it waits for, pages that it
 #: holds, who waits behind it in a line, of what kind its transaction is, and the page that it needs to undo an update.
 CLIENT = record_dtype(int64="step reference end_reference place behind written pending holding next_waiting kind undoing")
+#: A page that a client holds while it is read, and whether it comes from the SSD.
+HELD_PAGE = record_dtype(int64="page from_ssd")
 #: A cleaner: its step, the first page of its run and the run's length, and requests that it waits for.
 CLEANER = record_dtype(int64="step first count pending")
 #: A request, or a write that is deferred: who asked, a page, how many, what is held for it, the request that whoever waits for it goes on
@@ -87,8 +89,8 @@ class Tables(NamedTuple):
     design: Policies
     #: CLIENT.
     clients: RecordArray
-    #: Pages that each client holds while it reads them, and 1 above bit 32 if from the SSD, shape (clients, most).
-    client_pages: Integers
+    #: HELD_PAGE, so many rows per client.
+    held_pages: RecordArray
     #: CLEANER, and a ring of those that sleep.
     cleaners: RecordArray
     sleeping: Integers
@@ -121,8 +123,9 @@ class Tables(NamedTuple):
 
 TABLES_TYPE = group_type(
     (
-        POOL, EXTENSION, record_of_type(SCALARS), VECTOR, VECTOR, table_type(CLIENT), MATRIX, table_type(CLEANER), VECTOR, VECTOR, MATRIX,
-        VECTOR, table_type(SLOT), MATRIX, VECTOR, VECTOR, table_type(COUNTS), MATRIX, VECTOR, table_type(ISSUED), VECTOR, LOG_TABLES_TYPE,
+        POOL, EXTENSION, record_of_type(SCALARS), VECTOR, VECTOR, table_type(CLIENT), table_type(HELD_PAGE), table_type(CLEANER),
+        VECTOR, VECTOR, MATRIX, VECTOR, table_type(SLOT), MATRIX, VECTOR, VECTOR, table_type(COUNTS), MATRIX, VECTOR, table_type(ISSUED),
+        VECTOR, LOG_TABLES_TYPE,
     ),
     Tables,
 )  # fmt: skip
@@ -137,22 +140,9 @@ log_part_at = function_at(types.FunctionType(LOG_PART))
 def initial_tables(
     system: PoolSystem, devices: Mapping[int, int], log_room: int, intervals: int, request_rows: int, kinds: int, log: LogTables
 ) -> Tables:
-    """A system at time 0.
+    """A system at time 0, whose devices have numbers in the loop, by what they are for, and whose log's device has so many bytes.
 
-    Parameters
-    ----------
-    devices
-        Its devices' numbers in the loop, by what they are for.
-    log_room
-        Bytes of the log's device.
-    intervals
-        Of which is told what happened in them.
-    request_rows
-        How many requests are kept.
-    kinds
-        Of transactions.
-    log
-        Tables of the log of records, perhaps empty.
+    It counts intervals and kinds of transactions, and records so many requests.
     """
     cleaners = system.most_cleanings if system.ssd else 0
     scalars = empty_record(SCALARS)
@@ -161,6 +151,7 @@ def initial_tables(
     scalars.disk_device, scalars.ssd_device, scalars.log_device, scalars.cpu_device = (
         devices.get(each, -1) for each in (DISK, SSD, LOG, CPU)
     )
+    scalars.most_held = max(system.expansion, system.read_ahead)
     scalars.log_room, scalars.cause, scalars.low = log_room, -1, 1024 + 16 * system.clients
     scalars.goal = scalars.hand_out_at = scalars.flusher_at = scalars.writer_at = NEVER
     scalars.interval_ends, scalars.checkpoint_at = system.interval, system.checkpoint or NEVER
@@ -181,7 +172,7 @@ def initial_tables(
     return Tables(
         system.policy.state(system.memory, system.pages, table=own), system.extension(others), scalars,
         system.policy.kernels, system.design.kernels, empty_table(system.clients, CLIENT),
-        np.zeros((system.clients, max(system.expansion, system.read_ahead)), np.int64), empty_table(system.most_cleanings, CLEANER),
+        empty_table(system.clients * scalars.most_held, HELD_PAGE), empty_table(system.most_cleanings, CLEANER),
         np.zeros(system.most_cleanings, np.int64), ready, thinkers, np.full(scalars.writer + 1, -1), slots,
         np.zeros((0, 3), np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), empty_table(intervals, COUNTS),
         np.zeros((intervals, kinds), np.int64), np.zeros(kinds, np.int64), empty_table(request_rows, ISSUED), called_at(), log,
