@@ -209,14 +209,6 @@ def refer_to(system: Tables, outbox: Integers, client: int, page: int, marks: in
 
 
 @lean_kernel
-def leave(system: Tables, outbox: Integers, client: int) -> None:
-    """A client runs no more transactions."""
-    system.clients[client].step = GONE
-    if rarely(system.scalars.has_log):
-        tell_log(system, outbox, log_events.LEFT, client, 0)
-
-
-@lean_kernel
 def undo_next(system: Tables, outbox: Integers, client: int) -> bool:
     """Undo the last update of a transaction that is left; True if the client must wait for its page."""
     mine = system.clients[client]
@@ -256,7 +248,9 @@ def go_on(system: Tables, outbox: Integers, client: int) -> None:
         step = mine.step
         if step == BEGIN:
             if not begin_next(system, client):
-                leave(system, outbox, client)
+                mine.step = GONE
+                if rarely(scalars.has_log):
+                    tell_log(system, outbox, log_events.LEFT, client, 0)
                 return
             mine.step = REFER
         elif step == SCANNED:

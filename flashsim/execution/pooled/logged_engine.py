@@ -304,19 +304,12 @@ def pass_time(system: Tables, outbox: Integers, is_over: int) -> None:
     write_in_background(system, outbox, is_over)
 
 
-@inlined_kernel
-def pause_for_room(system: Tables, outbox: Integers) -> None:
-    """Have room made for the records of any one event."""
-    log = system.log
-    least = SLACK + log.frames.shape[0]
-    if log.records.shape[0] - (log.scalars.appended + 1 - log.scalars.first) < least or log.payload.shape[0] - log.scalars.payload < least:
-        pause(outbox)
-
-
 @kernel_of(LOG_PART)  # compiled in 3 s
 def log_part(system: Tables, outbox: Integers, event: int, first: int, second: int) -> int:
     """The log's part in what happens (`flashsim.execution.pooled.log_events`)."""
-    pause_for_room(system, outbox)
+    log, scalars, least = system.log, system.log.scalars, SLACK + system.log.frames.shape[0]
+    if log.records.shape[0] - (scalars.appended + 1 - scalars.first) < least or log.payload.shape[0] - scalars.payload < least:
+        pause(outbox)  # to have room made for the records of any one event
     if event == log_events.CHANGE:
         return change(system, outbox, first, second)
     if event == log_events.END:
