@@ -8,8 +8,7 @@ import simpy
 
 from flashsim.core.request import SECTOR
 from flashsim.execution.pooled.logging_design import LOG_BLOCK, check_room
-from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Durable, Ring, Write, whole_sectors
+from flashsim.storage.log.durable import FRAMES, LOG, PAGES, Durable, Ring, Write, whole_sectors
 from flashsim.storage.log.records import LOST, Record
 
 #: Sends a write to the log's device: the write, its place and length in bytes, and what follows when it has completed.
@@ -50,9 +49,9 @@ class DurableWrites:
 
     def _buffer(self, write: Write) -> None:
         """Keep pages in the buffer until others have driven them out; the log and the tables are written through."""
-        if write.target in (survives.PAGES, survives.FRAMES):
+        if write.target in (PAGES, FRAMES):
             self._buffered.append(write)
-            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(survives.LOG, ())
+            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(LOG, ())
         self._media.apply(write)
 
     def crash(self, draw: np.random.Generator | None) -> Durable:
@@ -136,7 +135,7 @@ class LogWriter:
         return lsn
 
     def _new_records(self, behind: int) -> Write:
-        return Write(survives.LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
+        return Write(LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
 
     def _write(self, send: Send) -> None:
         behind, begin = self.end + 1, self._places[self.end - 1]

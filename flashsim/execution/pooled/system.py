@@ -9,7 +9,7 @@ from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_duration
 from flashsim.execution.pooled.options import UNTIL, PoolOptions
-from flashsim.storage.extension import state as extensions
+from flashsim.storage.extension.state import AHEAD, FILL, FIRST_PARAMETER, ROTATES, Extension, empty_extension
 
 #: Devices of a system, by what they are for.
 DISK, SSD, LOG, CPU = range(4)
@@ -137,13 +137,13 @@ class PoolSystem(PoolOptions):
         """Frames below the dirty limit at which the cleaner stops."""
         return self.ssd // 10_000
 
-    def extension(self, table: Numbers | None = None) -> extensions.Extension:
+    def extension(self, table: Numbers | None = None) -> Extension:
         """The SSD, empty; see `flashsim.storage.extension.state.empty_extension`."""
         words, parameters = self.design.words, self.design.parameters
         words = words(parameters, self.pages) if callable(words) else words
-        extension = extensions.empty_extension(self.pages, self.ssd, self.partitions, words, table)
-        extension.numbers[extensions.FILL] = self.ssd * self.filling // 100 if self.random_only else NEVER
-        extension.numbers[extensions.ROTATES] = self.design.rotates
-        extension.numbers[extensions.AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
-        extension.numbers[extensions.FIRST_PARAMETER : extensions.FIRST_PARAMETER + len(parameters)] = list(parameters.values())
+        extension = empty_extension(self.pages, self.ssd, self.partitions, words, table)
+        extension.numbers[FILL] = self.ssd * self.filling // 100 if self.random_only else NEVER
+        extension.numbers[ROTATES] = self.design.rotates
+        extension.numbers[AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
+        extension.numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(parameters)] = list(parameters.values())
         return extension
