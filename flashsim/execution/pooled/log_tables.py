@@ -95,7 +95,7 @@ def outstanding_sectors(system: PoolSystem, logging: Logging) -> int:
 def without_log() -> LogTables:
     """The tables of a system that has no log of records."""
     matrix = np.zeros((0, 2), np.int64)
-    return LogTables(empty_record(SCALARS), *(empty_table(0, each) for each in _TABLES), matrix, np.zeros(0, np.int64), matrix)
+    return LogTables._make([empty_record(SCALARS), *(empty_table(0, each) for each in _TABLES), matrix, np.zeros(0, np.int64), matrix])
 
 
 def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
