@@ -23,7 +23,7 @@ BEGIN, REFER, FROM_SSD, FROM_DISK, SCANNED, WORKED, COMMITTED, GONE, ABORTING = 
 @inlined_kernel
 def is_away(system: Tables, page: int, from_ssd: int) -> bool:
     """True if a page is neither in memory nor, if that matters, on the SSD."""
-    if pages.is_resident(system, page) or pages.is_on_its_way_out(system, page):
+    if system.memory.pages[page, FLAGS] & RESIDENT or pages.is_on_its_way_out(system, page):
         return False
     return from_ssd == 0 or manager.frame_of(system.ext, page) < 0
 
@@ -95,7 +95,7 @@ def scan(system: Tables, outbox: Integers, client: int, first: int, last: int) -
     while end > begin and is_at_hand(system, end):
         end -= 1
     for page in range(first, last + 1):
-        if pages.is_resident(system, page):
+        if system.memory.pages[page, FLAGS] & RESIDENT:
             counts.hits += 1
             refer(system.memory, system.policy, page, 0)
             continue

@@ -13,7 +13,7 @@ from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import ACT, pause
 from flashsim.execution.pooled import log_events, pages
 from flashsim.execution.pooled.clients import SCANNED, go_on
-from flashsim.execution.pooled.requests import begin_interval, chunk_of, counts_of, end_commits, free_slot, get_ready, read_pages, tell_log
+from flashsim.execution.pooled.requests import begin_interval, chunk_of, counts_of, end_commits, get_ready, read_pages, tell_log
 from flashsim.execution.pooled.tables import BACKGROUND, BOOT_PAGE, DISK_PAGES, FLUSHED, TABLE_SECTOR, THE_LOG, Tables, tables_of
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER_FRAMES
@@ -138,7 +138,7 @@ def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
         scalars.ssd_pending -= 1
     if rarely(scalars.has_log):
         tell_log(system, outbox, log_events.COMPLETION, slot, device)
-    free_slot(system, slot)
+    request.following, scalars.free_slot = scalars.free_slot, slot
     if hold == DISK_PAGES:
         pages.end_write(system, outbox, page, count)
     if who >= scalars.clients:

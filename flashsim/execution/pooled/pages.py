@@ -3,7 +3,7 @@
 from flashsim.core.hints import rarely
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
-from flashsim.core.replacement import DIRTY, FLAGS, PINNED, RESIDENT
+from flashsim.core.replacement import DIRTY, FLAGS, PINNED
 from flashsim.core.request import Integers
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled import log_events
@@ -16,11 +16,6 @@ from flashsim.storage.pool.reference import TOOK_FREE, WRITE_BACK, refer
 
 #: Marks of a page (`flashsim.storage.extension.state.MARKS`): it was read by a scan; a write of it to disk is outstanding.
 WAS_SCANNED, ON_ITS_WAY_TO_DISK = 1, 4
-
-
-@inlined_kernel
-def is_resident(system: Tables, page: int) -> bool:
-    return (system.memory.pages[page, FLAGS] & RESIDENT) != 0
 
 
 @inlined_kernel

@@ -64,12 +64,6 @@ def take_slot(system: Tables, who: int, page: int, count: int, hold: int) -> int
 
 
 @inlined_kernel
-def free_slot(system: Tables, slot: int) -> None:
-    system.slots[slot].following = system.scalars.free_slot
-    system.scalars.free_slot = slot
-
-
-@inlined_kernel
 def send(system: Tables, outbox: Integers, slot: int, device: int, operation: int, offset: int, length: int) -> None:
     """Send a request that has been entered."""
     scalars = system.scalars
