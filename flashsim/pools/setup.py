@@ -31,7 +31,6 @@ from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.options import LogOptions, PoolOptions
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
-from flashsim.execution.pooled.tables import ENDED
 from flashsim.pools.devices import RATES, WORN, PoolDevice, flash_counts, pages_in_a_row, statistics
 from flashsim.ssd.precondition import Precondition
 from flashsim.storage.log.recovery import Recovery
@@ -185,7 +184,7 @@ class SystemRun(PoolRun):
             self.run(step * self.system.interval // steps)
             if step % steps == 0:
                 interval = step // steps
-                counts = dict(zip(COUNTED, self.tables.series[:interval].T, strict=True))
+                counts = {name: np.asarray(self.tables.series)[name][:interval] for name in COUNTED}
                 if self.flash_page:
                     totals.append(flash_counts(self.devices[SSD], self.flash_page))
                     counts |= dict(zip(WORN, np.diff(totals, axis=0, prepend=0).T, strict=True))
@@ -200,7 +199,7 @@ class SystemRun(PoolRun):
             dict(zip(self.kinds, kinds, strict=True)) if len(self.kinds) > 1 else {},
             {PURPOSES[number]: statistics(device) for number, device in self.devices.items()},
             time.process_time() - self.start,
-            bool(self.tables.numbers[ENDED]),
+            bool(self.tables.scalars.ended),
             self.figures(),
             self.loop.completions,
         )

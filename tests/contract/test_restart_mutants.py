@@ -99,8 +99,8 @@ MUTANTS = {
     ),
     "the boot page is written before the checkpoint's end": (
         LOGGED,
-        "yield from self._until_logged(self.log.append(Record(log.END_CHECKPOINT)))",
-        "self.log.append(Record(log.END_CHECKPOINT))",
+        "yield from self._until_logged(self.log.append(Record(records.END_CHECKPOINT)))",
+        "self.log.append(Record(records.END_CHECKPOINT))",
     ),
     "the log is truncated before the boot page is written": (LOGGED, "            yield written\n        else:", "        else:"),
     "the log is truncated at the checkpoint": (LOGGED, "self.writes.truncate(boot.truncation)", "self.writes.truncate(boot.begin)"),

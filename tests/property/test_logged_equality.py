@@ -17,7 +17,6 @@ from flashsim.core.rng import generator
 from flashsim.core.units import NEVER
 from flashsim.device.station.engine import StationEngine
 from flashsim.device.station.specification import StationSpecification
-from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.run import PoolRun
@@ -80,15 +79,15 @@ def check(specification: LoggedSpecification, run: PoolRun, seed: Any, crashes: 
             return None
         run.run(until)
         requests = run.requests
-        assert requests[:, : at.AFTER].tolist() == [list(each) for each in asked.requests], (seed, part)
-        assert requests[:, at.AFTER].tolist() == asked.causes, (seed, part)
-        counted = dict(zip(COUNTED[:-3], run.tables.series.sum(0).tolist(), strict=False))
+        assert [row[:5] for row in requests.tolist()] == asked.requests, (seed, part)
+        assert requests.cause.tolist() == asked.causes, (seed, part)
+        counted = {name: run.counts[name] for name in COUNTED[:-3]}
         assert counted == {name: specification.counts[name] for name in counted}, (seed, part)
         image = compare(specification, run, (seed, part))
         if part == shuts_down:
             specification.shut_down()
             run.shut_down()
-    assert run.log is not None and run.log.scalars.needed == specification.log.needed, seed
+    assert run.tables.log.scalars.needed == specification.log.needed, seed
     assert run.is_down == specification.is_down, seed
     return image
 

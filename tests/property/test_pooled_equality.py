@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from flashsim.core.units import NEVER
-from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.testing.pools import Drawn, drawn_system
@@ -29,11 +28,11 @@ def check(seed: int) -> None:
     run = PoolRun(system, engines, stream, intervals=50, request_rows=1 << 16)
     run.run(until)
     asked = run.requests
-    assert asked[:, : at.AFTER].tolist() == [list(each) for each in devices.requests], seed
-    assert asked[:, at.AFTER].tolist() == devices.causes, seed
+    assert [row[:5] for row in asked.tolist()] == devices.requests, seed
+    assert asked.cause.tolist() == devices.causes, seed
     completed = {number: when for when, device, number in devices.completed if device != len(specified) - 1}  # the processor's are not told
-    others = asked[:, at.OF_DEVICE] != len(specified) - 1
-    assert asked[others, at.COMPLETED].tolist() == [completed.get(number, -1) for number in np.flatnonzero(others).tolist()], seed
+    others = asked.device_number != len(specified) - 1
+    assert asked.completed[others].tolist() == [completed.get(number, -1) for number in np.flatnonzero(others).tolist()], seed
     counted = {name: count for name, count in run.counts.items() if not name.startswith("ssd_") or "read" in name or "write" in name}
     assert counted == {name: specification.counts[name] for name in counted}, seed
     assert list(run.by_kind.values()) == [specification.by_kind[kind] for kind in range(3)], seed

@@ -11,11 +11,11 @@ import pytest
 import simpy
 
 from flashsim.core.host_specification import delay
-from flashsim.core.request import Integers
+from flashsim.core.records import RecordArray, empty_table
 from flashsim.execution.pooled import run as pool_run
-from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, PURPOSES
+from flashsim.execution.pooled.tables import ISSUED
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
 from flashsim.studies.replaying.device_report import demerit
 from flashsim.testing.pools import Drawn, drawn_system
@@ -25,12 +25,12 @@ from traces.file.recording import CausedRequests, ParquetWriter
 REQUESTS = 150
 
 
-def recorded(seed: int, path: Path) -> tuple[Integers, list[int], int]:
+def recorded(seed: int, path: Path) -> tuple[RecordArray, list[int], int]:
     """Record a drawn system; all requests as it keeps them itself, its devices' purposes, and when it ended."""
     system, engines, _ = drawn_system(seed)
     stream, until = Drawn(system.pages, seed), 256
     kept = PoolRun(system, engines, stream, request_rows=1 << 16)
-    while kept.tables.numbers[at.ASKED] < REQUESTS and not kept.tables.numbers[at.ENDED] and until < 1 << 40:
+    while kept.tables.scalars.issued < REQUESTS and not kept.tables.scalars.ended and until < 1 << 40:
         until *= 2
         kept.run(until)
     purposes = sorted(engines)
@@ -73,10 +73,10 @@ def test_a_replay_on_the_same_devices_takes_the_same_times(seed: int, tmp_path: 
     asked, purposes, until = recorded(seed, tmp_path / "trace")
     table = pq.read_table(tmp_path / "trace")
     rows = table.to_pylist()
-    wanted = asked[asked[:, at.OF_DEVICE] != purposes.index(CPU)]
-    told = [[row["arrival"], purposes.index(row["device"]), row["operation"], row["offset"], row["length"]] for row in rows]
-    assert told == wanted[:, : at.AFTER].tolist() and [row["label"] for row in rows] == [PURPOSES[row["device"]] for row in rows]
-    assert [-1 if row["completed"] is None else row["completed"] for row in rows] == wanted[:, at.COMPLETED].tolist()
+    wanted = asked[asked.device_number != purposes.index(CPU)]
+    told = [(row["arrival"], purposes.index(row["device"]), row["operation"], row["offset"], row["length"]) for row in rows]
+    assert told == [each[:5] for each in wanted.tolist()] and [row["label"] for row in rows] == [PURPOSES[row["device"]] for row in rows]
+    assert [-1 if row["completed"] is None else row["completed"] for row in rows] == wanted.completed.tolist()
     dependency, think, arrival = (table.column(name).to_numpy() for name in ("dependency", "think", "arrival"))
     waits = dependency >= 0
     assert (dependency < np.arange(len(rows))).all() and (think >= 0).all() and waits.mean() > 0.5
@@ -94,12 +94,12 @@ def test_a_replay_on_the_same_devices_takes_the_same_times(seed: int, tmp_path: 
 
 def test_one_that_waited_for_a_request_long_before_waits_for_another(tmp_path: Path) -> None:
     count = 100_000
-    rows = np.zeros((count, 7), np.int64)
-    rows[:, at.AT_TIME], rows[:, at.LENGTH] = np.arange(count) * 10, 512
-    rows[:, at.AFTER], rows[:, at.COMPLETED] = np.arange(count) - 1, np.arange(count) * 10 + 10
-    rows[99_000, at.AFTER], rows[99_001:, at.COMPLETED] = 5, -1
-    rows[:, at.OF_DEVICE] = np.arange(count) % 3 == 1  # a processor's, which nobody waits for
-    rows[rows[:, at.AFTER] % 3 == 1, at.AFTER] -= 1
+    rows = empty_table(count, ISSUED)
+    rows.time, rows.length = np.arange(count) * 10, 512
+    rows.cause, rows.completed = np.arange(count) - 1, np.arange(count) * 10 + 10
+    rows.cause[99_000], rows.completed[99_001:] = 5, -1
+    rows.device_number = np.arange(count) % 3 == 1  # a processor's, which nobody waits for
+    rows.cause[rows.cause % 3 == 1] -= 1
     with ParquetWriter(tmp_path / "trace") as writer:
         record = CausedRequests(writer, ["disk", ""], [0, 3])
         for begin in range(0, count, 40_000):
@@ -107,7 +107,7 @@ def test_one_that_waited_for_a_request_long_before_waits_for_another(tmp_path: P
     table = pq.read_table(tmp_path / "trace")
     dependency, arrival, completed = (table.column(name).fill_null(-1).to_numpy() for name in ("dependency", "arrival", "completed"))
     (row,) = np.flatnonzero(arrival == 990_000)
-    assert len(table) == (rows[:, at.OF_DEVICE] == 0).sum() and table.column("completed").null_count == (completed < 0).sum() > 0
+    assert len(table) == (rows.device_number == 0).sum() and table.column("completed").null_count == (completed < 0).sum() > 0
     assert dependency[row] == row - 1 and completed[row - 1] <= arrival[row] == completed[row - 1] + table.column("think")[int(row)].as_py()
     assert (arrival[1:row] == completed[dependency[1:row]] + table.column("think").to_numpy()[1:row]).all()
     assert dependency[0] == -1

@@ -12,13 +12,14 @@ import simpy
 
 from algorithms.extensions.base import DESIGNS
 from flashsim.core import transactions as work
+from flashsim.core.records import RecordArray
 from flashsim.core.replacement import NOW, USED
-from flashsim.core.request import READ, WRITE, Integers
+from flashsim.core.request import READ, WRITE
 from flashsim.core.transactions import Transactions
 from flashsim.core.units import NEVER
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled import tables as at
+from flashsim.execution.pooled.clients import REFER
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, LOG, SSD
@@ -55,10 +56,10 @@ class Short(Drawn):
 def undecided(run: PoolRun) -> int:
     """References that clients have begun, of which it is not yet known whether they hit."""
     tables, count = run.tables, 0
-    for state, row, _, place, behind, *_ in tables.clients.tolist():
-        if place and tables.references[row, work.MARKS] & work.SCANS:
-            count += behind - place
-        elif place and state == at.REFER:
+    for client in tables.clients:
+        if client.place and tables.references[client.reference, work.MARKS] & work.SCANS:
+            count += int(client.behind - client.place)
+        elif client.place and client.step == REFER:
             count += 1
     return count
 
@@ -91,12 +92,12 @@ def check_requests(run: PoolRun, devices: dict[int, Any], until: int) -> None:
     counts, asked, page = run.counts, run.requests, run.system.page_size
     assert len(asked) < ASKED
     for number, purpose in enumerate(sorted(devices)):
-        mine = asked[asked[:, 1] == number]
-        read, written = (mine[mine[:, 2] == operation] for operation in (READ, WRITE))
+        mine = asked[asked.device_number == number]
+        read, written = (mine[mine.operation == operation] for operation in (READ, WRITE))
         if purpose == DISK:
             assert (len(read), len(written)) == (counts["disk_reads"], counts["disk_writes"])
             check_writes_of_a_page(written)
-            assert (read[:, 4].sum(), written[:, 4].sum()) == (page * counts["disk_pages_read"], page * counts["disk_pages_written"])
+            assert (read.length.sum(), written.length.sum()) == (page * counts["disk_pages_read"], page * counts["disk_pages_written"])
         elif purpose == SSD:
             assert (len(read), len(written)) == (counts["ssd_reads"] + counts["cleaner_reads"], counts["ssd_writes"])
         elif purpose == LOG:
@@ -107,7 +108,7 @@ def check_requests(run: PoolRun, devices: dict[int, Any], until: int) -> None:
                 check_station(drive, until)
 
 
-def check_writes_of_a_page(written: Integers) -> None:
+def check_writes_of_a_page(written: RecordArray) -> None:
     """No page is written before its last write has ended: a disk that serves requests out of order may keep the older version."""
     last: dict[int, int] = {}
     for begin, _, _, offset, length, _, end in written.tolist():
@@ -156,8 +157,8 @@ def test_no_client_waits_while_there_is_room_and_every_system_ends(first: int, d
         while not run.is_over and until < LONGEST:
             until = until * 5 // 4
             run.run(until)
-            numbers = run.tables.numbers
-            assert not (numbers[at.CROWD_FIRST] and numbers[at.GOING_OUT] < system.most_going_out)
+            scalars = run.tables.scalars
+            assert not (scalars.crowd_first and scalars.going_out < system.most_going_out)
         assert run.is_over and run.counts["transactions"] == SHORT, seed
         specification = PoolSpecification(system, specified, stream)
         specification.env.run()

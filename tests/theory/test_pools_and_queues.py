@@ -21,7 +21,7 @@ from flashsim.core.rng import generator
 from flashsim.core.transactions import Transactions
 from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.execution.pooled.run import PoolRun
-from flashsim.execution.pooled.system import CPU, DISK, SSD, TRANSACTIONS, PoolSystem
+from flashsim.execution.pooled.system import CPU, DISK, SSD, PoolSystem
 from flashsim.pools.devices import PoolDevice
 from models.closed_network import Equilibrium, Station, equilibrium
 
@@ -104,11 +104,11 @@ def measured(case: Case, exponential: int = 1, seed: int = 7) -> Measured:
     run = PoolRun(system, devices, Even(seed), intervals=warm + BATCHES + 1)
     run.run((warm + BATCHES) * interval)
     series = run.tables.series[warm : warm + BATCHES]
-    counts = dict(zip(run.counts, series.sum(0).tolist(), strict=True))
+    counts = {name: int(series[name].sum()) for name in run.counts}
     assert counts["ssd_writes"] == counts["disk_writes"] == 0  # nothing but what clients wait for
     each = {name: counts[name] / counts["transactions"] for name in ("disk_reads", "ssd_reads")}
     stations = (Station(each["disk_reads"] / DISK_RATE, case.disks), Station(each["ssd_reads"] / SSD_RATE, max(1, case.ssds)))
-    rates = series[:, TRANSACTIONS] * SECONDS / interval
+    rates = series.transactions * SECONDS / interval
     half = float(t.ppf((1 + CONFIDENCE) / 2, BATCHES - 1)) * rates.std(ddof=1) / np.sqrt(BATCHES)
     return Measured(float(rates.mean()), float(half), (*stations, Station(case.work / 1e6)))
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from flashsim.core import errors, units
 from flashsim.core.protocols import Label
+from flashsim.core.records import RecordArray
 from flashsim.core.request import Completions, Integers, Requests
 from traces.file import schema
 
@@ -146,19 +147,19 @@ class CausedRequests:
         self._count = 0
         self._numbers = self._completed = np.zeros(0, np.int64)  # of the last requests
 
-    def take(self, first: int, rows: Integers) -> None:
+    def take(self, first: int, rows: RecordArray) -> None:
         """Take the next requests, from number `first` on.
 
-        Rows, shape (n, 7), are when, at which device, operation, offset, length, the number of the request after whose completion it was,
-        and when it completed; both -1 for none.
+        Rows have the fields ``time device_number operation offset length cause completed``: `cause` is the number of the request after
+        whose completion it was issued; that and when it completed are -1 for none.
         """
         for begin in range(0, len(rows), _BACK):
             piece = rows[begin : begin + _BACK]
-            labelled = np.flatnonzero(self._has_label[piece[:, 1]])
+            labelled = np.flatnonzero(self._has_label[piece.device_number])
             self._write(first + begin + labelled, piece[labelled])
 
-    def _write(self, numbers: Integers, rows: Integers) -> None:
-        arrival, device, operation, offset, length, cause, completed = rows.T
+    def _write(self, numbers: Integers, rows: RecordArray) -> None:
+        arrival, device, cause, completed = rows.time, rows.device_number, rows.cause, rows.completed
         self._numbers = np.concatenate([self._numbers, numbers])
         self._completed = np.concatenate([self._completed, completed])
         place = np.searchsorted(self._numbers, cause)
@@ -169,8 +170,8 @@ class CausedRequests:
             order = np.argsort(ends, kind="stable")
             place[far] = np.append(-1, order)[np.searchsorted(ends[order], arrival[far], "right")]
         oldest = self._count - (len(self._numbers) - len(numbers))
-        columns: dict[str, Any] = {"arrival": arrival, "device": self._devices[device], "operation": operation, "offset": offset}
-        columns |= {"length": length, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
+        columns: dict[str, Any] = {"arrival": arrival, "device": self._devices[device], "operation": rows.operation, "offset": rows.offset}
+        columns |= {"length": rows.length, "completed": pa.array(completed, pa.int64(), mask=completed < 0)}
         columns["dependency"] = np.where(place >= 0, place + oldest, -1)
         columns["think"] = np.where(place >= 0, arrival - self._completed[place], 0)
         label = pa.DictionaryArray.from_arrays(pa.array(device.astype(np.int32)), self._names)

@@ -7,210 +7,206 @@ from flashsim.core.hints import rarely
 from flashsim.core.host import heap_pop
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
-from flashsim.core.request import READ, Integers
+from flashsim.core.request import Integers
 from flashsim.core.state_table import State
 from flashsim.core.units import NEVER
 from flashsim.execution.compiled_loop import ACT, pause
-from flashsim.execution.pooled import pages as moves
-from flashsim.execution.pooled import system as counted
-from flashsim.execution.pooled import tables as at
-from flashsim.execution.pooled.clients import go_on
-from flashsim.execution.pooled.requests import ask_pages, chunk_of, get_ready, give_slot, logged, note, note_interval, tell_log
+from flashsim.execution.pooled import log_events, pages
+from flashsim.execution.pooled.clients import SCANNED, go_on
+from flashsim.execution.pooled.requests import begin_interval, chunk_of, counts_of, end_commits, get_ready, read_pages, tell_log
+from flashsim.execution.pooled.tables import BACKGROUND, BOOT_PAGE, DISK_PAGES, FLUSHED, TABLE_SECTOR, THE_LOG, Tables, tables_of
 from flashsim.storage.extension import manager
-from flashsim.storage.extension import state as ssd
-from flashsim.storage.extension.design import CHECKPOINTED, TO_SSD
+from flashsim.storage.extension.state import CHECKPOINT, FRAME, NEWER_FRAMES
+
+#: Steps of a cleaner: what it does when it goes on.
+LOOK, HAS_READ, HAS_WRITTEN = range(3)
 
 
 @lean_kernel
-def clean(state: State, outbox: Integers, number: int) -> None:
+def clean(system: Tables, outbox: Integers, number: int) -> None:
     """Let a cleaner do what it does until it must wait."""
-    sys = at.tables_of(state)[0]
-    ext, mine = sys.ext, sys.cleaners[number]
-    who = int(sys.numbers[at.CLIENTS]) + number
-    if mine[at.STATE] == at.HAS_READ:
-        mine[at.STATE] = at.HAS_WRITTEN
-        behind = int(mine[at.RUN_FIRST] + mine[at.RUN_COUNT])
-        first, count = manager.still_newer(ext, int(mine[at.RUN_FIRST]), behind)
+    ext, scalars, cleaner = system.ext, system.scalars, system.cleaners[number]
+    who = int(scalars.clients) + number
+    if cleaner.step == HAS_READ:
+        cleaner.step = HAS_WRITTEN
+        behind = int(cleaner.first + cleaner.count)
+        first, count = manager.still_newer(ext, int(cleaner.first), behind)
         while count:  # what has been modified meanwhile must not reach the disk after its newer version
-            mine[at.RUN_PENDING] += 1
-            moves.put_on_disk(state, outbox, first, count, who)
+            cleaner.pending += 1
+            pages.put_on_disk(system, outbox, first, count, who)
             first, count = manager.still_newer(ext, first + count, behind)
-        if mine[at.RUN_PENDING]:
+        if cleaner.pending:
             return
-    if mine[at.STATE] == at.HAS_WRITTEN:
-        sys.numbers[at.CLEANING] -= mine[at.RUN_COUNT]
-        for page in range(mine[at.RUN_FIRST], mine[at.RUN_FIRST] + mine[at.RUN_COUNT]):
+    if cleaner.step == HAS_WRITTEN:
+        scalars.cleaning -= cleaner.count
+        for page in range(cleaner.first, cleaner.first + cleaner.count):
             manager.cleaned(ext, page)
-            if rarely(sys.numbers[at.LOGGED]):
-                tell_log(state, outbox, at.CLEANED, page, 0)
-            moves.release(state, page)
-        moves.check_flushed(sys)
-    mine[at.STATE] = at.LOOK
-    first, count = run_to_clean(state)
+            if rarely(scalars.has_log):
+                tell_log(system, outbox, log_events.CLEANED, page, 0)
+            pages.release(system, page)
+        pages.check_flushed(system)
+    cleaner.step = LOOK
+    first, count = run_to_clean(system)
     if count == 0:
-        sys.sleeping[(sys.numbers[at.SLEEPS_LONGEST] + sys.numbers[at.SLEEPING]) % sys.sleeping.shape[0]] = number
-        sys.numbers[at.SLEEPING] += 1
+        system.sleeping[(scalars.sleeps_longest + scalars.sleeping) % system.sleeping.shape[0]] = number
+        scalars.sleeping += 1
         return
-    mine[at.RUN_FIRST], mine[at.RUN_COUNT], mine[at.RUN_PENDING], mine[at.STATE] = first, count, count, at.HAS_READ
-    sys.numbers[at.CLEANING] += count
+    cleaner.first, cleaner.count, cleaner.pending, cleaner.step = first, count, count, HAS_READ
+    scalars.cleaning += count
     for page in range(first, first + count):
         manager.hold(ext, page)
-    note(sys, counted.CLEANINGS)
-    note(sys, counted.CLEANER_READS, count)
+    counts = counts_of(system)
+    counts.cleanings += 1
+    counts.cleaner_reads += count
     for page in range(first, first + count):
-        ask_pages(state, outbox, at.SSD_NUMBER, READ, int(ext.pages[page, ssd.FRAME]) - 1, 1, who, page, 1, 0)
+        read_pages(system, outbox, int(scalars.ssd_device), int(ext.pages[page, FRAME]) - 1, 1, who, page)
 
 
 @lean_kernel
-def run_to_clean(state: State) -> tuple[int, int]:
+def run_to_clean(system: Tables) -> tuple[int, int]:
     """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn; how many they are."""
-    sys = at.tables_of(state)[0]
-    ext, numbers = sys.ext, sys.numbers
-    page, too_many = manager.due(ext, sys.design), moves.excess(sys)
+    ext, scalars = system.ext, system.scalars
+    page, too_many = manager.due(ext, system.design), pages.excess(system)
     for _ in range(ext.partitions.shape[0] if page < 0 < too_many else 0):
-        page = manager.oldest_newer(ext, sys.design, int(numbers[at.TURN]))
-        numbers[at.TURN] = (numbers[at.TURN] + 1) % ext.partitions.shape[0]
+        page = manager.oldest_newer(ext, system.design, int(scalars.turn))
+        scalars.turn = (scalars.turn + 1) % ext.partitions.shape[0]
         if page >= 0:
             break
     if page < 0:
         return 0, 0
-    begin, end = chunk_of(sys, page)
-    first, count = manager.run_of(ext, page, begin, end, int(numbers[at.GROUP]))
+    begin, end = chunk_of(system, page)
+    first, count = manager.run_of(ext, page, begin, end, int(scalars.group))
     return int(first), int(count)
 
 
 @lean_kernel
-def checkpoint(state: State, outbox: Integers) -> None:
+def checkpoint(system: Tables, outbox: Integers) -> None:
     """Let the checkpointer do what it does until it must wait."""
-    sys = at.tables_of(state)[0]
-    numbers = sys.numbers
-    if rarely(numbers[at.LOGGED]):
-        then = tell_log(state, outbox, at.CHECKPOINT, 0, 0)
-        if then == at.WRITE_PAGES and write_dirty(state, outbox):
-            then = tell_log(state, outbox, at.CHECKPOINT, 1, 0)
-        if then != at.GO_ON:
+    scalars = system.scalars
+    if rarely(scalars.has_log):
+        then = tell_log(system, outbox, log_events.CHECKPOINT, 0, 0)
+        if then == log_events.WRITE_PAGES and write_dirty(system, outbox):
+            then = tell_log(system, outbox, log_events.CHECKPOINT, 1, 0)
+        if then != log_events.GO_ON:
             return
-    elif not write_dirty(state, outbox):
+    elif not write_dirty(system, outbox):
         return
-    note(sys, counted.CHECKPOINTS)
-    sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]] = numbers[at.CAUSE]
-    numbers[at.CHECKPOINTS_AT] = numbers[at.NOW] + numbers[at.CHECKPOINT_EVERY]
+    counts_of(system).checkpoints += 1
+    system.causes[scalars.checkpointer] = scalars.cause
+    scalars.checkpoint_at = scalars.now + scalars.checkpoint
 
 
 @lean_kernel
-def write_dirty(state: State, outbox: Integers) -> bool:
+def write_dirty(system: Tables, outbox: Integers) -> bool:
     """Write a checkpoint's pages; True once all of them are on disk."""
-    sys = at.tables_of(state)[0]
-    numbers, pages = sys.numbers, sys.memory.pages
-    behind = sys.ext.pages.shape[0]
-    while numbers[at.CHECKPOINT_ROW] < behind:
-        row = numbers[at.CHECKPOINT_ROW]
-        while row < behind and numbers[at.CHECKPOINT_PENDING] < numbers[at.CLEANERS]:
-            if pages[row, FLAGS] & DIRTY:
+    scalars, rows = system.scalars, system.memory.pages
+    behind = system.ext.pages.shape[0]
+    while scalars.checkpoint_row < behind:
+        row = scalars.checkpoint_row
+        while row < behind and scalars.checkpoint_pending < scalars.most_cleanings:
+            if rows[row, FLAGS] & DIRTY:
                 first = row
-                end = min(chunk_of(sys, row)[1], first + numbers[at.GROUP])
-                while row < end and pages[row, FLAGS] & DIRTY:
-                    pages[row, FLAGS] &= ~DIRTY
-                    if manager.when_evicted(sys.ext, sys.design, row, moves.flags_of(sys, row, 1) | CHECKPOINTED) & TO_SSD:
-                        moves.copy_to_ssd(state, outbox, row, 0)
+                end = min(chunk_of(system, row)[1], first + scalars.group)
+                while row < end and rows[row, FLAGS] & DIRTY:
+                    pages.flush_page(system, outbox, row)
                     row += 1
-                numbers[at.CHECKPOINT_PENDING] += 1
-                moves.write_to_disk(state, outbox, first, row - first, at.FLUSHED)
+                scalars.checkpoint_pending += 1
+                pages.write_to_disk(system, outbox, first, row - first, FLUSHED)
             else:
                 row += 1
-        numbers[at.CHECKPOINT_ROW] = row
-        if numbers[at.CHECKPOINT_PENDING]:
+        scalars.checkpoint_row = row
+        if scalars.checkpoint_pending:
             return False
-    if sys.ext.numbers[ssd.CHECKPOINT] and sys.ext.numbers[ssd.NEWER_FRAMES]:
-        numbers[at.FLUSHING] = 1
-        while numbers[at.SLEEPING]:
-            moves.rouse(sys)
+    if system.ext.numbers[CHECKPOINT] and system.ext.numbers[NEWER_FRAMES]:
+        scalars.flushing = 1
+        while scalars.sleeping:
+            pages.rouse(system)
         return False
-    sys.ext.numbers[ssd.CHECKPOINT] = 0
+    system.ext.numbers[CHECKPOINT] = 0
     return True
 
 
 @lean_kernel
-def complete(state: State, outbox: Integers, device: int, slot: int) -> None:
-    sys = at.tables_of(state)[0]
-    numbers = sys.numbers
-    who, page, count, hold = sys.slots[slot, at.WHO], sys.slots[slot, at.PAGE], sys.slots[slot, at.COUNT], sys.slots[slot, at.HELD]
-    numbers[at.CAUSE] = number = sys.slots[slot, at.NUMBER]
-    if device != numbers[at.CPU_NUMBER] and number - numbers[at.ASKED_FIRST] < sys.requests.shape[0]:
-        sys.requests[number - numbers[at.ASKED_FIRST], at.COMPLETED] = numbers[at.NOW]
-    if device == numbers[at.SSD_NUMBER]:
-        numbers[at.SSD_PENDING] -= 1
-    if rarely(numbers[at.LOGGED]):
-        tell_log(state, outbox, at.COMPLETION, slot, device)
-    give_slot(sys, slot)
-    if hold == at.DISK_PAGES:
-        moves.end_write(state, outbox, page, count)
-    clients = numbers[at.CLIENTS]
-    if who >= clients:
-        mine = sys.cleaners[who - clients]
-        mine[at.RUN_PENDING] -= 1
-        if mine[at.RUN_PENDING] == 0:
-            get_ready(sys, who)
+def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
+    """A request has completed: whoever waits for it goes on, at once if it is a client, and later than all that are ready if not."""
+    scalars, request = system.scalars, system.slots[slot]
+    who, page, count, hold, number = request.who, request.page, request.count, request.held, request.cause
+    scalars.cause = number
+    if device != scalars.cpu_device and number - scalars.kept_first < system.requests.shape[0]:
+        system.requests[number - scalars.kept_first].completed = scalars.now
+    if device == scalars.ssd_device:
+        scalars.ssd_pending -= 1
+    if rarely(scalars.has_log):
+        tell_log(system, outbox, log_events.COMPLETION, slot, device)
+    request.following, scalars.free_slot = scalars.free_slot, slot
+    if hold == DISK_PAGES:
+        pages.end_write(system, outbox, page, count)
+    if who >= scalars.clients:
+        cleaner = system.cleaners[who - scalars.clients]
+        cleaner.pending -= 1
+        if cleaner.pending == 0:
+            get_ready(system, who)
     elif who >= 0:
-        if sys.clients[who, at.STATE] != at.SCANNED:
-            go_on(state, outbox, who)
+        client = system.clients[who]
+        if client.step != SCANNED:
+            go_on(system, outbox, who)
             return
-        sys.clients[who, at.PENDING] -= 1
-        if sys.clients[who, at.PENDING] == 0:
-            get_ready(sys, who)
-    elif who == at.BOOT_PAGE:
-        checkpoint(state, outbox)
-    elif who == at.THE_LOG and not rarely(numbers[at.LOGGED]):
-        logged(state, outbox)
-    elif who > at.TABLE_SECTOR and who != at.THE_LOG:
-        moves.written(state, page, count, hold)
-        if rarely(numbers[at.LOGGED]):
-            tell_log(state, outbox, at.WRITES_OVER, page, count)
-        if who == at.BACKGROUND:
-            tell_log(state, outbox, at.TIMER, 1, 0)
-        elif who == at.FLUSHED:
-            numbers[at.CHECKPOINT_PENDING] -= 1
-            if numbers[at.CHECKPOINT_PENDING] == 0:
-                get_ready(sys, clients + numbers[at.CLEANERS])
+        client.pending -= 1
+        if client.pending == 0:
+            get_ready(system, who)
+    elif who == BOOT_PAGE:
+        checkpoint(system, outbox)
+    elif who == THE_LOG and not rarely(scalars.has_log):
+        end_commits(system, outbox)
+    elif who > TABLE_SECTOR and who != THE_LOG:
+        pages.end_write_out(system, page, count, hold)
+        if rarely(scalars.has_log):
+            tell_log(system, outbox, log_events.END_WRITES_OUT, page, count)
+        if who == BACKGROUND:
+            tell_log(system, outbox, log_events.TIMER, 1, 0)
+        elif who == FLUSHED:
+            scalars.checkpoint_pending -= 1
+            if scalars.checkpoint_pending == 0:
+                get_ready(system, scalars.checkpointer)
 
 
 @kernel_of(ACT)  # compiled in 7 s
 def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
-    """A request completed; or somebody goes on who need not wait any longer."""
-    sys = at.tables_of(state)[0]
-    numbers = sys.numbers
-    numbers[at.NOW] = now
-    note_interval(sys, now)
+    """A request completed; or somebody goes on who need not wait any longer, or whose time has come."""
+    system = tables_of(state)[0]
+    scalars = system.scalars
+    scalars.now = now
+    begin_interval(system, now)
     if device >= 0:
-        complete(state, outbox, device, tag)
-    elif numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
-        who = sys.ready[numbers[at.READY_FIRST] % sys.ready.shape[0]]
-        numbers[at.READY_FIRST] += 1
-        numbers[at.CAUSE] = sys.causes[who]
-        if who < numbers[at.CLIENTS]:
-            go_on(state, outbox, who)
-        elif who < numbers[at.CLIENTS] + numbers[at.CLEANERS]:
-            clean(state, outbox, who - numbers[at.CLIENTS])
+        complete(system, outbox, device, tag)
+    elif scalars.ready_first < scalars.ready_last:
+        who = system.ready[scalars.ready_first % system.ready.shape[0]]
+        scalars.ready_first += 1
+        scalars.cause = system.causes[who]
+        if who < scalars.clients:
+            go_on(system, outbox, who)
+        elif who < scalars.checkpointer:
+            clean(system, outbox, who - scalars.clients)
         else:
-            checkpoint(state, outbox)
-    elif numbers[at.THINKING] > 0 and sys.thinkers[0, 0] <= now:
-        client = sys.thinkers[0, 1]
-        numbers[at.THINKING] = heap_pop(sys.thinkers, numbers[at.THINKING])
-        numbers[at.CAUSE] = sys.causes[client]
-        go_on(state, outbox, client)
-    elif numbers[at.CHECKPOINTS_AT] <= now:
-        numbers[at.CHECKPOINTS_AT] = NEVER
-        numbers[at.CAUSE] = sys.causes[numbers[at.CLIENTS] + numbers[at.CLEANERS]]
-        if not rarely(numbers[at.LOGGED]):
-            numbers[at.CHECKPOINT_ROW] = FIRST_PAGE
-            sys.ext.numbers[ssd.CHECKPOINT] = not numbers[at.FUZZY]
-        checkpoint(state, outbox)
-    elif min(numbers[at.FLUSHER_AT], numbers[at.WRITER_AT]) <= now:
-        tell_log(state, outbox, at.TIMER, 0, 0)
-    is_low = numbers[at.TRANSACTIONS_HELD] - numbers[at.TRANSACTION] < numbers[at.LOW] and not numbers[at.ENDED]
-    if numbers[at.BROKEN] or is_low or numbers[at.ASKED] >= numbers[at.HAND_OUT_AT]:
+            checkpoint(system, outbox)
+    elif scalars.thinking > 0 and system.thinkers[0, 0] <= now:
+        client = system.thinkers[0, 1]
+        scalars.thinking = heap_pop(system.thinkers, scalars.thinking)
+        scalars.cause = system.causes[client]
+        go_on(system, outbox, client)
+    elif scalars.checkpoint_at <= now:
+        scalars.checkpoint_at = NEVER
+        scalars.cause = system.causes[scalars.checkpointer]
+        if not rarely(scalars.has_log):
+            scalars.checkpoint_row = FIRST_PAGE
+            system.ext.numbers[CHECKPOINT] = not scalars.fuzzy
+        checkpoint(system, outbox)
+    elif min(scalars.flusher_at, scalars.writer_at) <= now:
+        tell_log(system, outbox, log_events.TIMER, 0, 0)
+    is_low = scalars.transactions_held - scalars.transaction < scalars.low and not scalars.ended
+    if scalars.stop_reason or is_low or scalars.issued >= scalars.hand_out_at:
         pause(outbox)
-    if numbers[at.READY_FIRST] < numbers[at.READY_LAST]:
+    if scalars.ready_first < scalars.ready_last:
         return now
-    following = min(numbers[at.CHECKPOINTS_AT], numbers[at.FLUSHER_AT], numbers[at.WRITER_AT])
-    return int(min(following, sys.thinkers[0, 0]) if numbers[at.THINKING] > 0 else following)
+    following = min(scalars.checkpoint_at, scalars.flusher_at, scalars.writer_at)
+    return int(min(following, system.thinkers[0, 0]) if scalars.thinking > 0 else following)

@@ -8,16 +8,16 @@ import simpy
 from flashsim.core.host_specification import delay
 from flashsim.execution.pooled.log_writer import LogWriter
 from flashsim.execution.pooled.logging_design import HURRY, Logging
-from flashsim.storage.log import durable as survives
-from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import Write
+from flashsim.storage.log import records
+from flashsim.storage.log.durable import TABLE, Write
 from flashsim.storage.log.records import FREE, FREE_ENTRY, Entry, Record
 from flashsim.storage.log.recovery import CLEANED, IN_LOG, IN_LOG_AT_ONCE, IN_TABLE, MODIFIED, REPLACED, WRITTEN
 
 #: Sends a write to the SSD: the write, the first sector of the table and how many, and what follows when it has completed.
 SendSectors = Callable[[Write, int, int, Callable[[], object]], object]
 
-_KINDS = dict.fromkeys((REPLACED, MODIFIED), log.SSD_PRE_WRITE_INVALIDATE) | {WRITTEN: log.SSD_POST_WRITE, CLEANED: log.SSD_LAZY_CLEANED}
+_KINDS = dict.fromkeys((REPLACED, MODIFIED), records.SSD_PRE_WRITE_INVALIDATE)
+_KINDS |= {WRITTEN: records.SSD_POST_WRITE, CLEANED: records.SSD_LAZY_CLEANED}
 #: Priority of the flusher's event at one nanosecond (`flashsim.execution.pooled.specification`): behind the checkpointer.
 _FLUSHER = (1 << 40) + 1
 
@@ -39,20 +39,8 @@ class _Sector:
 class FrameTable:
     """Entries as they may be hardened: a frame that is being written is free.
 
-    Parameters
-    ----------
-    env
-        The clock.
-    logging
-        Which restart design hardens it, and how.
-    frames
-        Frames of the SSD.
-    log
-        The log, for designs that harden by its records, where whatever needs entries waits.
-    send
-        How sectors of the table's file are written.
-    in_use
-        Whether a frame is being read or written: the flusher leaves what the file has of it.
+    Some restart designs harden them by records of `log`, where whatever needs entries waits; others by sectors of the table's file, which
+    `send` writes.  The flusher leaves what the file has of frames that are `in_use`: that are being read or written.
     """
 
     def __init__(
@@ -157,7 +145,7 @@ class FrameTable:
 
     def _write(self, items: list[tuple[int, Entry]], frames: range, written: Callable[[], object]) -> None:
         first = frames.start // self.restart.in_a_sector
-        self._send(Write(survives.TABLE, tuple(items)), first, -(-frames.stop // self.restart.in_a_sector) - first, written)
+        self._send(Write(TABLE, tuple(items)), first, -(-frames.stop // self.restart.in_a_sector) - first, written)
 
     def flush_after(self, pause: int) -> None:
         """Write the table chunk by chunk, again and again (Do, 2012, figure 4.6)."""
@@ -188,4 +176,4 @@ class FrameTable:
         """Append records of all entries to the log."""
         for first in range(0, self.frames, self.logging.chunk):
             frames = range(first, min(self.frames, first + self.logging.chunk))
-            self.log.append(Record(log.SSD_CHECKPOINT, frame=first, entries=tuple(map(self.entry, frames))))
+            self.log.append(Record(records.SSD_CHECKPOINT, frame=first, entries=tuple(map(self.entry, frames))))

@@ -10,11 +10,11 @@ import numpy as np
 
 from flashsim.core.records import empty_table
 from flashsim.core.replacement import DIRTY, FIRST_PAGE, FLAGS
-from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.log_kernels import LAST_CHECKPOINT, enqueue, set_entry, take_place
 from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
+from flashsim.execution.pooled.tables import BOOT_PAGE, DISK_PAGES, SSD_FRAME, TABLE_CHUNK, TABLE_SECTOR, THE_LOG, Tables
 from flashsim.storage.extension import manager
-from flashsim.storage.log import records as kinds
+from flashsim.storage.log import records
 from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write, whole_sectors
 from flashsim.storage.log.records import Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
@@ -72,14 +72,14 @@ class DurableImage(Durable):
     def _record(self, lsn: int, row: tuple[int, ...]) -> Record:
         transaction, chain, page, previous, of, frame, _, _, kind, _ = row
         if kind not in _WITH_ROWS:
-            image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - kinds.RECORD_BYTES if self._has_images else 0
+            image = self._bytes_before(lsn + 1) - self._bytes_before(lsn) - records.RECORD_BYTES if self._has_images else 0
             return Record(kind, transaction, chain, page, previous, 0, 0, 0, of, frame, image=image)
-        rows = self.payload[slice(*np.searchsorted(self.payload[:, 0], [lsn, lsn + 1]))].tolist()
-        if kind == kinds.TRANSACTIONS:
+        rows = self.payload[slice(*np.searchsorted(self.payload.lsn, [lsn, lsn + 1]))].tolist()
+        if kind == records.TRANSACTIONS:
             return Record(kind, active=tuple((number, first, last) for _, number, first, last, _ in sorted(rows)))
         by_frame = {each: Entry(*entry) for _, each, *entry in rows}
-        count = min(self._chunk, len(self._frames) - frame) if kind == kinds.SSD_CHECKPOINT else 1
-        return Record(kind, frame=frame, entries=tuple(by_frame.get(each, kinds.FREE_ENTRY) for each in range(frame, frame + count)))
+        count = min(self._chunk, len(self._frames) - frame) if kind == records.SSD_CHECKPOINT else 1
+        return Record(kind, frame=frame, entries=tuple(by_frame.get(each, records.FREE_ENTRY) for each in range(frame, frame + count)))
 
     def records_from(self, first: int, end: int) -> Iterator[tuple[int, Record]]:
         for begin in range(first, min(end, self.durable_end), _BATCH):
@@ -102,7 +102,7 @@ class DurableImage(Durable):
 
 
 #: Records with rows of payload, and how many records are made at a time.
-_WITH_ROWS, _BATCH = frozenset((kinds.SSD_CHECKPOINT, kinds.SSD_POST_WRITE, kinds.TRANSACTIONS)), 1 << 16
+_WITH_ROWS, _BATCH = frozenset((records.SSD_CHECKPOINT, records.SSD_POST_WRITE, records.TRANSACTIONS)), 1 << 16
 
 
 def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Entry]:
@@ -110,35 +110,36 @@ def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Ent
     return [Entry(state, page, lsn, hardened) for state, page, lsn in zip(*columns, strict=True)]
 
 
-def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Write]]:
+def image_of(tables: Tables) -> tuple[DurableImage, list[Write]]:
     """The durable state at this moment, and the writes that devices have not completed."""
-    durable, slots, scalars, writes = DurableImage(log), tables.slots, log.scalars, list[Write]()
+    log, slots = tables.log, tables.slots
+    durable, scalars, writes = DurableImage(log), log.scalars, list[Write]()
     idle = {-who - 1 for who in log.waiting[: scalars.waiting].tolist() if who < 0}
-    free = int(tables.numbers[at.FREE_SLOT])
+    free = int(tables.scalars.free_slot)
     while free < len(slots):
         idle.add(free)
-        free = int(slots[free, at.WHO])
-    deferred = int(tables.numbers[at.DEFERRED_FIRST])
+        free = int(slots[free].following)
+    deferred = int(tables.scalars.deferred_first)
     while deferred:
         idle.add(deferred - 1)
-        deferred = int(slots[deferred - 1, at.NUMBER])
+        deferred = int(slots[deferred - 1].following)
     for slot in sorted(set(range(len(slots))) - idle):
-        who, page, count, held, _ = slots[slot].tolist()
+        who, page, count, held, _, _ = slots[slot].tolist()
         items: list[tuple[int, Any]] = []
-        if held == at.SSD_FRAME:
+        if held == SSD_FRAME:
             target, items = FRAMES, [(int(log.needs[slot].frame), Version(page, int(log.needs[slot].version), ()))]
-        elif held == at.DISK_PAGES:
+        elif held == DISK_PAGES:
             target = PAGES
             items = [(page + each, Version(page + each, int(log.versions[slot, each]), ())) for each in range(count)]
-        elif who == at.THE_LOG:
+        elif who == THE_LOG:
             target, items = LOG, [(lsn, durable.record(lsn)) for lsn in range(int(scalars.end), int(scalars.behind))]
-        elif who == at.BOOT_PAGE:
+        elif who == BOOT_PAGE:
             oldest = int(scalars.next_begin), int(scalars.next_dirty), int(scalars.next_transaction)
             target, items = BOOT, [(0, Boot(*oldest, scalars.last == LAST_CHECKPOINT))]
-        elif who == at.TABLE_SECTOR:
+        elif who == TABLE_SECTOR:
             first = page * int(scalars.in_a_sector)
             target, items = TABLE, list(enumerate(_entries(log.frames[first : first + int(scalars.in_a_sector)], "sent_", 0), first))
-        elif who == at.TABLE_CHUNK:
+        elif who == TABLE_CHUNK:
             chunk = log.chunk[: len(log.frames) - scalars.flushed * scalars.chunk]
             taken = zip(chunk.freed.tolist(), _entries(chunk, "", int(scalars.hardened)), strict=True)
             target, items = TABLE, [(frame - 1, entry) for frame, entry in taken if frame]
@@ -148,14 +149,15 @@ def image_of(tables: at.Tables, log: LogTables) -> tuple[DurableImage, list[Writ
     return durable, writes
 
 
-def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
+def resume(tables: Tables, recovered: Recovery) -> Tables:
     """Let a system that has not begun go on from what recovery has made: pages in memory, frames of the SSD, and the log.
 
     `recovered` is a recovery of a `DurableImage`.
     """
     durable = recovered.durable
     assert isinstance(durable, DurableImage), "contents are left out"
-    scalars, end, first = log.scalars, durable.end, FIRST_PAGE
+    log, end, first = tables.log, durable.end, FIRST_PAGE
+    scalars = log.scalars
     rows = range(first, len(log.pages))
     log.pages.disk[first:] = [durable.on_disk(page).lsn for page in rows]
     log.pages.last[first:] = [recovered.newest(page).lsn for page in rows]
@@ -163,27 +165,27 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
         row, version = log.frames[frame], durable.in_frame(frame)
         row.holds, row.version = version.page, version.lsn
         row.file_state, row.file_page, row.file_lsn, row.file_hardened = durable.entry(frame)
-    records = empty_table(end - durable.first, RECORD)
+    recorded = empty_table(end - durable.first, RECORD)
     there = durable.records[: durable.durable_end - durable.first]
-    records[: len(there)] = there
+    recorded[: len(there)] = there
     scalars.bytes = there.bytes[0] + durable.bytes_from(durable.first, durable.durable_end) if len(there) else 0
     for lsn in sorted(durable.log):  # what recovery has added: compensations and ends of transactions
-        record, row = durable.log[lsn], records[lsn - durable.first]
+        record, row = durable.log[lsn], recorded[lsn - durable.first]
         for name in ("kind", "transaction", "chain", "page", "previous"):
             row[name] = getattr(record, name)
         row.bytes, scalars.bytes = scalars.bytes, scalars.bytes + record.length
     log.frames.is_double[list(recovered.doubles)] = 1
     scalars.first = scalars.kept = durable.first
     scalars.appended, scalars.end = end - 1, end
-    scalars.began = records.transaction.max(initial=0)
-    payload = durable.payload[durable.payload[:, 0] < end]
+    scalars.began = recorded.transaction.max(initial=0)
+    payload = durable.payload[durable.payload.lsn < end]
     scalars.payload = len(payload)
     scalars.boot_begin, scalars.boot_dirty, scalars.boot_transaction, scalars.boot_last = durable.boot
-    log = log._replace(records=records, payload=payload)
+    log = log._replace(records=recorded, payload=payload)
     if len(there):
         last = durable.durable_end - 1
         scalars.place = whole_sectors(int(there.place[-1]) + durable.bytes_from(last, last + 1))
-    if tables.numbers[at.LOG_NUMBER] >= 0 and durable.durable_end < end:
+    if tables.scalars.log_device >= 0 and durable.durable_end < end:
         take_place(log, durable.durable_end, end, int(scalars.bytes))
     log = with_room(log)
     for page in recovered.pages:
@@ -194,8 +196,8 @@ def resume(tables: at.Tables, log: LogTables, recovered: Recovery) -> LogTables:
             enqueue(log, page)
     for frame, entry, newer in recovered.warm_frames(len(rows)):
         manager.restore(tables.ext, tables.design, entry.page, frame, int(newer))
-        set_entry(log, frame, kinds.DIRTY if newer else kinds.CLEAN, entry.page, entry.lsn)
+        set_entry(log, frame, records.DIRTY if newer else records.CLEAN, entry.page, entry.lsn)
         if newer:
             log.pages[entry.page].dirty = recovered.dirty[entry.page][0]
     manager.chain_free(tables.ext)
-    return log
+    return tables._replace(log=log)

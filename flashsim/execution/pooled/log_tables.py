@@ -1,4 +1,4 @@
-"""The tables of the compiled form of a log and a restart design; modules that use them call this one `of`.
+"""The tables of the compiled form of a log and a restart design.
 
 Contents of pages are left out: a version of a page is the number of the record that changed it last (LSN), 0 for none.
 """
@@ -6,16 +6,13 @@ Contents of pages are left out: a version of a page is the number of the record 
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
 from flashsim.core.groups import group_type
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
-from flashsim.core.state_table import state_of
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.system import PoolSystem
-from flashsim.execution.pooled.tables import TABLES_TYPE
 from flashsim.storage.log.durable import Ring
 from flashsim.storage.log.recovery import CLEANED, MODIFIED, REPLACED, WRITTEN
 
@@ -51,8 +48,13 @@ SECTOR_ROW = record_dtype(int64="begun wanted ended left")
 #: A request, or whoever else waits: the record and the sector's write that it needs, and of a frame's write the frame and the version.
 NEED = record_dtype(int64="lsn sector write frame version")
 #: A client's transaction, 0 for none, its first and last record, and the record that is to be undone next.
-CLIENT = record_dtype(int64="transaction first last undo page")
-_TABLES = (RECORD, PAGE, FRAME, SECTOR_ROW, NEED, CLIENT, FRAME)
+TRANSACTION = record_dtype(int64="transaction first last undo page")
+#: A version of a page that has reached the disk.
+ON_DISK = record_dtype(int64="page version")
+#: A row that belongs to a record: an active transaction's number, first and last record, or a frame's number, its entry's state and page,
+#: and the version.
+PAYLOAD = record_dtype(int64="lsn number first second third")
+_TABLES = (RECORD, PAGE, FRAME, SECTOR_ROW, NEED, TRANSACTION, FRAME, ON_DISK, PAYLOAD)
 
 #: Records and payload rows that are free at the least when an event begins, besides those of a checkpoint.
 SLACK = 4096
@@ -71,27 +73,29 @@ class LogTables(NamedTuple):
     transactions: RecordArray
     #: Entries that the flusher's outstanding write brings; `freed` is a frame's number.
     chunk: RecordArray
+    #: ON_DISK since the last BUF_WRITE records.
+    on_disk: RecordArray
+    payload: RecordArray
     #: Versions of the pages of a write to disk, shape (slots, group).
     versions: Integers
     #: Who waits, in order: numbers of who goes on, and of slots -1 and less.
     waiting: Integers
-    #: Pages that have reached the disk since the last BUF_WRITE records, and their versions, shape (batch, 2).
-    on_disk: Integers
     #: A heap of records that the disk lacks, and their pages; shape (n, 2).
     oldest: Integers
-    #: Rows that belong to a record: its number, and an active transaction's number, first and last record, or a frame's number, its entry's
-    #: state and page, and the version; shape (n, 5).
-    payload: Integers
 
 
-LOG_TABLES_TYPE = group_type((record_of_type(SCALARS), *map(table_type, _TABLES), MATRIX, VECTOR, MATRIX, MATRIX, MATRIX), LogTables)
-STATE_TYPE = types.Tuple((TABLES_TYPE, LOG_TABLES_TYPE))
-tables_of = state_of(STATE_TYPE)
+LOG_TABLES_TYPE = group_type((record_of_type(SCALARS), *map(table_type, _TABLES), MATRIX, VECTOR, MATRIX), LogTables)
 
 
 def outstanding_sectors(system: PoolSystem, logging: Logging) -> int:
     """Requests for the log and the frame table that may be outstanding beside those of the system."""
     return -(-system.ssd // logging.restart.in_a_sector) + 2
+
+
+def without_log() -> LogTables:
+    """The tables of a system that has no log of records."""
+    matrix = np.zeros((0, 2), np.int64)
+    return LogTables._make([empty_record(SCALARS), *(empty_table(0, each) for each in _TABLES), matrix, np.zeros(0, np.int64), matrix])
 
 
 def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
@@ -111,10 +115,10 @@ def log_tables(system: PoolSystem, logging: Logging, room: int) -> LogTables:
     who = slots + system.clients + system.most_cleanings + 1
     return LogTables(
         scalars, empty_table(records, RECORD), empty_table(system.rows, PAGE), empty_table(frames, FRAME),
-        empty_table(outstanding_sectors(system, logging), SECTOR_ROW), empty_table(who, NEED), empty_table(system.clients, CLIENT),
-        empty_table(logging.chunk, FRAME), np.zeros((slots, system.group), np.int64), np.zeros(who, np.int64),
-        np.zeros((logging.batch, 2), np.int64), np.zeros((4 * system.rows if logging.indirect else 0, 2), np.int64),
-        np.zeros((records, 5), np.int64),
+        empty_table(outstanding_sectors(system, logging), SECTOR_ROW), empty_table(who, NEED), empty_table(system.clients, TRANSACTION),
+        empty_table(logging.chunk, FRAME), empty_table(logging.batch, ON_DISK), empty_table(records, PAYLOAD),
+        np.zeros((slots, system.group), np.int64), np.zeros(who, np.int64),
+        np.zeros((4 * system.rows if logging.indirect else 0, 2), np.int64),
     )  # fmt: skip
 
 
@@ -128,8 +132,8 @@ def with_room(tables: LogTables) -> LogTables:
     records = empty_table(2 * (len(there) + least), RECORD)
     records[: len(there)] = there
     rows = tables.payload[: scalars.payload]
-    rows = rows[rows[:, 0] >= scalars.kept]
-    payload = np.zeros((2 * (len(rows) + least), 5), np.int64)
+    rows = rows[rows.lsn >= scalars.kept]
+    payload = empty_table(2 * (len(rows) + least), PAYLOAD)
     payload[: len(rows)] = rows
     scalars.first, scalars.payload = scalars.kept, len(rows)
     return tables._replace(records=records, payload=payload)

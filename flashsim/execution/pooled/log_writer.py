@@ -1,7 +1,5 @@
 """Writes that change what survives a crash, from their beginning to their end, what waits for them, and the log's writer."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 
@@ -10,8 +8,7 @@ import simpy
 
 from flashsim.core.request import SECTOR
 from flashsim.execution.pooled.logging_design import LOG_BLOCK, check_room
-from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Durable, Ring, Write, whole_sectors
+from flashsim.storage.log.durable import FRAMES, LOG, PAGES, Durable, Ring, Write, whole_sectors
 from flashsim.storage.log.records import LOST, Record
 
 #: Sends a write to the log's device: the write, its place and length in bytes, and what follows when it has completed.
@@ -52,9 +49,9 @@ class DurableWrites:
 
     def _buffer(self, write: Write) -> None:
         """Keep pages in the buffer until others have driven them out; the log and the tables are written through."""
-        if write.target in (survives.PAGES, survives.FRAMES):
+        if write.target in (PAGES, FRAMES):
             self._buffered.append(write)
-            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(survives.LOG, ())
+            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(LOG, ())
         self._media.apply(write)
 
     def crash(self, draw: np.random.Generator | None) -> Durable:
@@ -70,16 +67,9 @@ class DurableWrites:
 class LogWriter:
     """The log in memory and its writer: records are written block after block, together with those that came meanwhile.
 
-    Whatever waits for records or for entries of the frame table waits here, first come, first served.
-
-    Parameters
-    ----------
-    send
-        How the log's device is written; None: there is none, and records are durable as soon as that is wanted.
-    room
-        Bytes of the device; the log goes round them behind the first sector, which holds the boot page.
-    durable
-        What survives a crash, and with it the oldest record that recovery may need.
+    Whatever waits for records or for entries of the frame table waits here, first come, first served.  Without `send` there is no device,
+    and records are durable as soon as that is wanted; the log goes round the device's `room` in bytes, behind the first sector, which holds
+    the boot page.  `durable` survives a crash, and has the oldest record that recovery may need.
     """
 
     def __init__(self, send: Send | None, room: int, durable: Durable) -> None:
@@ -145,7 +135,7 @@ class LogWriter:
         return lsn
 
     def _new_records(self, behind: int) -> Write:
-        return Write(survives.LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
+        return Write(LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
 
     def _write(self, send: Send) -> None:
         behind, begin = self.end + 1, self._places[self.end - 1]

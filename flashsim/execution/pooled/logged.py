@@ -5,8 +5,6 @@ before the records of its changes, transactions may abort, and checkpoints say f
 own row of a page, so that a transaction can be undone beside others' changes of the same page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -27,9 +25,8 @@ from flashsim.execution.pooled.specification import CHECKPOINTER, PoolSpecificat
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import FRAME, HOLD_SHIFT, NEWER, PAGE, STATUS
-from flashsim.storage.log import durable as survives
-from flashsim.storage.log import records as log
-from flashsim.storage.log.durable import Durable, Ring, Write
+from flashsim.storage.log import records
+from flashsim.storage.log.durable import BOOT, FRAMES, PAGES, Durable, Ring, Write
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import CLEANED, REPLACED, WRITTEN, Recovery
 
@@ -38,16 +35,9 @@ _WRITER = (1 << 40) + 2
 
 
 class LoggedSpecification(PoolSpecification):
-    """The system.
+    """The system, with a log and what is hardened; without a device for the log, records are durable as soon as that is asked for.
 
-    Parameters
-    ----------
-    system, devices, stream
-        See `PoolSpecification`.  Without a device for the log, records are durable as soon as that is asked for.
-    logging
-        The log, and what is hardened.
-    recovered
-        What the system goes on from after a restart; without it the database is new.
+    After a restart it goes on from what is `recovered`; without it the database is new.
 
     Raises
     ------
@@ -189,7 +179,7 @@ class LoggedSpecification(PoolSpecification):
                 replacement = self.table.free(frame, REPLACED)
             else:
                 self.table.set(frame, FREE_ENTRY)
-        write, size = Write(survives.FRAMES, ((frame, version),)), self.system.page_size
+        write, size = Write(FRAMES, ((frame, version),)), self.system.page_size
         self.log.after(
             lambda: least < self.log.end and is_reusable() and self.table.is_durable(replacement),
             lambda: self._send(write, SSD, (frame * size, size), lambda: None, done),
@@ -208,7 +198,7 @@ class LoggedSpecification(PoolSpecification):
     def _ask_disk(self, page: int, count: int, event: simpy.Event, contents: Sequence[Version]) -> None:
         least = self.log.want(max(version.lsn for version in contents)) if self.logging.has("log-before-disk") else 0
         hardened = range(page, page + count) if self.logging.has("harden-before-write") else ()
-        write, size = Write(survives.PAGES, tuple(enumerate(contents, page))), self.system.page_size
+        write, size = Write(PAGES, tuple(enumerate(contents, page))), self.system.page_size
         place = (page - FIRST_PAGE) * size, count * size
         self.log.after(
             lambda: least < self.log.end and all(map(self.table.is_page_hardened, hardened)),
@@ -232,7 +222,7 @@ class LoggedSpecification(PoolSpecification):
         self._on_disk.append((page, lsn))
         if len(self._on_disk) >= self.logging.batch:
             for each, version in self._on_disk:
-                self.log.append(Record(log.BUF_WRITE, page=each, lsn=version))
+                self.log.append(Record(records.BUF_WRITE, page=each, lsn=version))
             self._on_disk.clear()
 
     def _written(self, page: int, count: int, holds_frame: bool) -> None:
@@ -293,12 +283,12 @@ class LoggedSpecification(PoolSpecification):
         transaction = self.transactions.get(client)
         if transaction is None:
             self._began += 1
-            begin = self.log.append(Record(log.BEGIN, self._began))
+            begin = self.log.append(Record(records.BEGIN, self._began))
             transaction = self.transactions[client] = RunningTransaction(self._began, begin, begin)
         self._values += 1
         old = self.contents.setdefault(page, self._newest.get(page) or Version(page, 0, (0,) * self.system.clients))
         self._modify(page)
-        self._log_change(log.UPDATE, transaction, transaction.last, client, old, self._values)
+        self._log_change(records.UPDATE, transaction, transaction.last, client, old, self._values)
         transaction.updates.append(transaction.last)
         transaction.values[page] = self._values
         yield from self._until(lambda: self.table.is_page_hardened(page))
@@ -323,7 +313,7 @@ class LoggedSpecification(PoolSpecification):
             return
         self.history.committing[client] = transaction.values
         self._acknowledged += 1
-        lsn = self.log.append(Record(log.COMMIT, transaction.number, transaction.last))
+        lsn = self.log.append(Record(records.COMMIT, transaction.number, transaction.last))
         del self.transactions[client]
         yield from self._until_logged(lsn)
         self.history.committed |= {(page, client): value for page, value in transaction.values.items()}
@@ -335,8 +325,8 @@ class LoggedSpecification(PoolSpecification):
             update = self.log.records[lsn - 1]
             yield from self._refer(update.page, 0)
             self._modify(update.page)
-            self._log_change(log.COMPENSATION, transaction, update.chain, client, self.contents[update.page], update.before)
-        self.log.append(Record(log.ABORT, transaction.number, transaction.last))
+            self._log_change(records.COMPENSATION, transaction, update.chain, client, self.contents[update.page], update.before)
+        self.log.append(Record(records.ABORT, transaction.number, transaction.last))
         del self.transactions[client]
         self._note(aborted=1)
 
@@ -363,7 +353,7 @@ class LoggedSpecification(PoolSpecification):
 
     def _checkpoint(self) -> Process:
         """Write pages as the kind of checkpoint wants, and say from where recovery has to read (Do, 2012, figure 4.3)."""
-        begin = self.log.append(Record(log.BEGIN_CHECKPOINT))
+        begin = self.log.append(Record(records.BEGIN_CHECKPOINT))
         yield from self._until_logged(begin)
         if self._is_last or not self.logging.indirect:
             yield from super()._checkpoint()
@@ -373,10 +363,10 @@ class LoggedSpecification(PoolSpecification):
         if self.logging.restart.logs_table:
             self.table.append_all()
         active = tuple((each.number, each.first, each.last) for each in self.transactions.values())
-        self.log.append(Record(log.TRANSACTIONS, active=active))
+        self.log.append(Record(records.TRANSACTIONS, active=active))
         boot = Boot(begin, self.oldest_dirty, min((first for _, first, _ in active), default=len(self.log.records) + 1), self._is_last)
-        yield from self._until_logged(self.log.append(Record(log.END_CHECKPOINT)))
-        write = Write(survives.BOOT, ((0, boot),))
+        yield from self._until_logged(self.log.append(Record(records.END_CHECKPOINT)))
+        write = Write(BOOT, ((0, boot),))
         if LOG in self._numbers:
             written = self.env.event()
             self._send(write, LOG, (0, SECTOR), lambda: None, written)

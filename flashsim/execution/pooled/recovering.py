@@ -1,7 +1,5 @@
 """Recovery in virtual time: its reads and writes on the devices of a system of pools, phase by phase."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -28,17 +28,7 @@ _THINKERS, CHECKPOINTER = 1 << 21, 1 << 40
 
 
 class PoolSpecification:
-    """The system.
-
-    Parameters
-    ----------
-    system
-        What it is.
-    devices
-        By what they are for (`DISK`, ...): the models of a device's drives, and bytes of a stripe.
-    stream
-        The transactions.
-    """
+    """The system; `devices` are, by what they are for (`DISK`, ...), models of a device's drives and bytes of a stripe."""
 
     def __init__(self, system: PoolSystem, devices: Mapping[int, tuple[Sequence[DeviceModel], int]], stream: TransactionStream) -> None:
         self.env, self.system, self.ext = CausalEnvironment(), system, system.extension()

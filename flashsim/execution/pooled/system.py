@@ -9,19 +9,14 @@ from flashsim.core.replacement import FIRST_PAGE, Numbers, ReplacementPolicy
 from flashsim.core.request import SECTOR
 from flashsim.core.units import NEVER, format_duration
 from flashsim.execution.pooled.options import UNTIL, PoolOptions
-from flashsim.storage.extension import state as extensions
+from flashsim.storage.extension.state import AHEAD, FILL, FIRST_PARAMETER, ROTATES, Extension, empty_extension
 
 #: Devices of a system, by what they are for.
 DISK, SSD, LOG, CPU = range(4)
 PURPOSES = ("disk", "ssd", "log", "cpu")
 
-#: What is counted, in all and in each interval of time: requests, and the pages of them, when they are made.  The last three are the SSD's
-#: frames at an interval's end: those in use, those whose page is newer than on disk, and those whose page is not valid.
-(
-    TRANSACTIONS, REFERENCES, HITS, SSD_READS, SSD_READS_NEWER, DISK_READS, DISK_PAGES_READ, DISK_WRITES, DISK_PAGES_WRITTEN, SSD_WRITES,
-    CLEANINGS, CLEANER_READS, PAGES_CLEANED, LOG_WRITES, BYPASSED, CREATED, EVICTED, EVICTED_DIRTY, CHECKPOINTS, TABLE_WRITES, ABORTED,
-    SSD_USED, SSD_NEWER, SSD_INVALID,
-) = range(24)  # fmt: skip
+#: Counters, in all and of each interval of time: requests, and the pages of them, when they are made.  The last three are the SSD's frames
+#: at an interval's end: those in use, those whose page is newer than on disk, and those whose page is not valid.
 COUNTED = (
     "transactions", "references", "hits", "ssd_reads", "ssd_reads_newer", "disk_reads", "disk_pages_read", "disk_writes",
     "disk_pages_written", "ssd_writes", "cleanings", "cleaner_reads", "pages_cleaned", "log_writes", "bypassed", "created", "evicted",
@@ -142,13 +137,13 @@ class PoolSystem(PoolOptions):
         """Frames below the dirty limit at which the cleaner stops."""
         return self.ssd // 10_000
 
-    def extension(self, table: Numbers | None = None) -> extensions.Extension:
+    def extension(self, table: Numbers | None = None) -> Extension:
         """The SSD, empty; see `flashsim.storage.extension.state.empty_extension`."""
         words, parameters = self.design.words, self.design.parameters
         words = words(parameters, self.pages) if callable(words) else words
-        extension = extensions.empty_extension(self.pages, self.ssd, self.partitions, words, table)
-        extension.numbers[extensions.FILL] = self.ssd * self.filling // 100 if self.random_only else NEVER
-        extension.numbers[extensions.ROTATES] = self.design.rotates
-        extension.numbers[extensions.AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
-        extension.numbers[extensions.FIRST_PARAMETER : extensions.FIRST_PARAMETER + len(parameters)] = list(parameters.values())
+        extension = empty_extension(self.pages, self.ssd, self.partitions, words, table)
+        extension.numbers[FILL] = self.ssd * self.filling // 100 if self.random_only else NEVER
+        extension.numbers[ROTATES] = self.design.rotates
+        extension.numbers[AHEAD] = min(_GROUPS_AHEAD * self.group, max(1, self.ssd // self.partitions // 2))
+        extension.numbers[FIRST_PARAMETER : FIRST_PARAMETER + len(parameters)] = list(parameters.values())
         return extension

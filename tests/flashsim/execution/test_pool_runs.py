@@ -58,8 +58,8 @@ def test_a_scan_leaves_out_what_the_ssd_holds_at_its_ends(trimming: bool, read: 
     others = [(page, 1, 0) for page in range(20, 29)]
     run = run_of(Given([[*on_ssd, *others], [(0, 8, SCANS)]]), trimming=trimming)
     asked = run.requests
-    scanned = asked[(asked[:, 1] == 0) & (asked[:, 2] == READ) & (asked[:, 3] < 8 * SIZE)][len(on_ssd) :]
-    assert [(offset // SIZE, length // SIZE) for offset, length in scanned[:, 3:5].tolist()] == read
+    scanned = asked[(asked.device_number == 0) & (asked.operation == READ) & (asked.offset < 8 * SIZE)][len(on_ssd) :]
+    assert [(offset // SIZE, length // SIZE) for _, _, _, offset, length, *_ in scanned.tolist()] == read
     assert run.counts["ssd_reads"] == (5 if trimming else 0) and run.counts["bypassed"] == (1 if trimming else 6)
 
 
@@ -102,7 +102,7 @@ def test_no_page_is_written_to_disk_before_its_last_write_has_ended() -> None:
     run = cleaned_while_modified()
     run.run()
     asked, last = run.requests, dict[int, int]()
-    for begin, _, _, offset, length, _, end in asked[(asked[:, 1] == 0) & (asked[:, 2] == WRITE)].tolist():
+    for begin, _, _, offset, length, _, end in asked[(asked.device_number == 0) & (asked.operation == WRITE)].tolist():
         for place in range(offset, offset + length, SIZE):
             assert last.get(place, 0) <= begin
             last[place] = end

@@ -9,6 +9,7 @@ import numpy as np
 
 from flashsim.core.errors import FlashsimError
 from flashsim.core.model import CompiledModel
+from flashsim.core.records import RecordArray
 from flashsim.core.request import READ, WRITE, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, HOURS, KIB, MICROSECONDS, SECONDS
@@ -17,7 +18,6 @@ from flashsim.device.device import Device
 from flashsim.device.engines import finish
 from flashsim.device.scaling import part_of
 from flashsim.execution.compiled_loop import Striped
-from flashsim.execution.pooled import tables as at
 from flashsim.execution.pooled.system import DISK, SSD
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.pools.devices import STRIPE, WORN
@@ -61,11 +61,11 @@ class _Responses:
         self._begin, self._devices = begin, devices
         self._samples: dict[tuple[int, int], list[Integers]] = {}
 
-    def record(self, _: int, rows: Integers) -> None:
-        completed = rows[(rows[:, at.AT_TIME] >= self._begin) & (rows[:, at.COMPLETED] >= 0)]
+    def record(self, _: int, rows: RecordArray) -> None:
+        completed = rows[(rows.time >= self._begin) & (rows.completed >= 0)]
         for device, operation in product(self._devices, (READ, WRITE)):
-            mine = completed[(completed[:, at.OF_DEVICE] == device) & (completed[:, at.OPERATION] == operation)]
-            self._samples.setdefault((device, operation), []).append(mine[:, at.COMPLETED] - mine[:, at.AT_TIME])
+            mine = completed[(completed.device_number == device) & (completed.operation == operation)]
+            self._samples.setdefault((device, operation), []).append(mine.completed - mine.time)
 
     def statistics(self) -> dict[str, list[float]]:
         """Mean, median, 99 and 99.9 % in microseconds."""
