@@ -40,13 +40,7 @@ class States(NamedTuple):
 
 
 class Outcomes:
-    """Outcomes of one cut.
-
-    Attributes
-    ----------
-    tried
-        How many outcomes of each class have been given out.
-    """
+    """Outcomes of one cut."""
 
     def __init__(self, files: VolatileFiles, draw: np.random.Generator, tears: bool = True) -> None:
         self.files, self._draw, self._tears = files, draw, tears
@@ -56,6 +50,7 @@ class Outcomes:
             self._patches.setdefault(patch.page, []).append(patch)
         self._states = dict[tuple[Page, int], States]()
         self._versions = dict[Page, list[tuple[int, ...]]]()
+        #: How many outcomes of each class have been given out.
         self.tried = Counter[Class]()
 
     @cached_property
@@ -81,7 +76,6 @@ class Outcomes:
         return tuple(_words(each) for each in sorted(self._classes() - set(self.tried)))
 
     def _classes(self) -> set[Class]:
-        """Classes of which there are outcomes."""
         if self.possible is not None:
             return set(self.possible)
         pages = self._visible[-1]
@@ -162,7 +156,6 @@ class Outcomes:
         return {part for part in parts if drawn[part] < lost}, {part for part in parts if part and lost <= drawn[part] < torn}
 
     def _drawn(self, which: _Drawn) -> tuple[int, dict[Page, State]]:
-        """One outcome in which these parts are lost or torn."""
         lost, torn = which
         changes = int(self._draw.integers(self._end)) if None in lost and self._end else self._end
         states = self._kept(changes)

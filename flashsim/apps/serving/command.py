@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
 from flashsim.apps.serving.nbd.drive import check_scale
 from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
-from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
+from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, serve, warm_up
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, StandardOutputError
 from flashsim.core.request import SECTOR
@@ -22,6 +22,7 @@ from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
+from flashsim.studies.replaying.preconditioning import parse_state
 from traces.file.recording import ParquetWriter
 
 _LOOPBACK = "127.0.0.1"
@@ -62,7 +63,10 @@ def device_serve(
     with ExitStack() as open_files:
         drive = presets.load(preset)
         check_scale(time_scale)
-        check(drive, empty, precondition)
+        if empty and precondition:
+            raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
+        if precondition:
+            parse_state(precondition, drive)
         device = Device(drive)
         if port is not None:
             place = open_files.enter_context(at_port(port, listen or _LOOPBACK))

@@ -138,18 +138,10 @@ def at_port(port: int, host: str) -> Iterator[Address]:
         yield Address(bound, f"nbd://{name}:{bound.getsockname()[1]}")
 
 
-def check(preset: Preset, empty: bool, precondition: str | None) -> None:
-    """Refuse a state that does not exist, and two states at once."""
-    if empty and precondition:
-        raise RefusedError("--empty: --precondition says in which state the drive begins; take one of them")
-    if precondition:
-        preconditioning.parse_state(precondition, preset)
-
-
 def bring_into(
     device: Device, content: MemoryContent | FileContent, empty: bool, precondition: str | None, progress: Progress | None
 ) -> str:
-    """Write a flash drive in no time, as `check` has allowed; return its state in words, empty for a disk."""
+    """Write a flash drive in no time; return its state in words, empty for a disk."""
     if precondition:
         return preconditioning.bring_into(device, precondition, progress=progress)
     if device.kind != "ssd":
@@ -177,25 +169,13 @@ def _load(device: Device, extents: list[tuple[int, int]], progress: Progress | N
 class Journal:
     """Collects requests in constant memory; percentiles are within 0.2 %.
 
-    Parameters
-    ----------
-    preset
-        The drive.
-    trace
-        Record of requests: arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's
-        coming to its reply (-1: never answered).
-
-    Attributes
-    ----------
-    requests
-        Requests so far, without a gap in their numbers.
-    late
-        Replies that left late (`LATE`).
-    unanswered
-        Requests whose client had gone, or that were outstanding in the end.
+    A `trace` gets arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's coming to its reply
+    (-1: never answered).
     """
 
     def __init__(self, preset: Preset, trace: ParquetWriter | None = None) -> None:
+        #: Requests so far, without a gap in their numbers; replies that left late (`LATE`); and requests whose client had gone, or that
+        #: were outstanding in the end.
         self.requests = self.late = self.unanswered = 0
         self._report = DeviceReport(preset)
         self._took = [Histogram() for _ in OPERATIONS]  # from coming to reply, real

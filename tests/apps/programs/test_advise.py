@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
+from flashsim.apps.programs import advice as session
+from flashsim.apps.programs import load_runs as runs
 from flashsim.apps.programs import recorder
-from flashsim.apps.programs.advice import runs, session
-from flashsim.apps.programs.advice.report import advice_table, memory_sentence
-from flashsim.apps.programs.advice.runs import PRECISION, greatest_load, has_settled
-from flashsim.apps.programs.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
+from flashsim.apps.programs.advice import Advice, AdviceStudy, Bound, DriveAdvice
+from flashsim.apps.programs.face.advise import advice_table, memory_sentence
+from flashsim.apps.programs.load_runs import PRECISION, greatest_load, has_settled
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator

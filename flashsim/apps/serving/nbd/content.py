@@ -56,12 +56,10 @@ class MemoryContent:
         return len(self._chunks) * CHUNK
 
     def read(self, offset: int, length: int) -> bytes:
-        """See `Content.read`."""
         nothing = bytes(CHUNK)
         return b"".join(self._chunks.get(number, nothing)[begin:end] for number, begin, end in _pieces(offset, length))
 
     def write(self, offset: int, data: bytes) -> None:
-        """See `Content.write`."""
         pieces = list(_pieces(offset, len(data)))
         new = sum(number not in self._chunks for number, _, _ in pieces)
         if self.size + new * CHUNK > self._limit:
@@ -74,7 +72,6 @@ class MemoryContent:
             position += end - begin
 
     def clear(self, offset: int, length: int) -> None:
-        """See `Content.clear`."""
         numbers = range(offset // CHUNK, (offset + length - 1) // CHUNK + 1)
         for number in list(self._chunks) if len(numbers) > len(self._chunks) else numbers:
             begin, end = max(offset - number * CHUNK, 0), min(offset + length - number * CHUNK, CHUNK)
@@ -102,25 +99,16 @@ def _pieces(offset: int, length: int) -> Iterator[tuple[int, int, int]]:
 
 
 class FileContent:
-    """Content in a sparse file, which stays.
+    """Content in a sparse file, which stays; it is made as long as the drive (`size`, bytes) unless it is there.
 
-    Parameters
-    ----------
-    path
-        Made as long as the drive, unless it is there.
-    size
-        Bytes of the drive.
-    read_only
-        Nothing of the file is changed; it must exist, and may be shorter than the drive.
-    force
-        A file that was not made here is taken too, and made as long as the drive.
+    With `read_only` nothing of it is changed: it must exist, and may be shorter.  With `force` a file that was not made here is taken too.
     """
 
     def __init__(self, path: Path, size: int, read_only: bool = False, force: bool = False) -> None:
         self.path = path
-        if path.exists() and not path.is_file():
-            raise RefusedError(f"content: {path} is no regular file")
         is_new = not path.exists()
+        if not is_new and not path.is_file():
+            raise RefusedError(f"content: {path} is no regular file")
         try:
             self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:

@@ -37,25 +37,12 @@ def precise_event_loop() -> asyncio.AbstractEventLoop:
 class Server:
     """Steps a drive when its requests come and are due, and sends its replies.
 
-    Parameters
-    ----------
-    drive
-        What is served.
-    observe
-        Is told every request that the drive took, when it has been answered; `Served.number` says in what order they came.
-
-    Attributes
-    ----------
-    clients
-        Connections so far.
-    turned_away
-        Connections that were closed at once, since there were too many.
-    broken
-        Connections that broke the protocol, or ended with requests that were not answered.
+    `observe` is told every request that the drive took, when it has been answered; `ServedRequest.number` says in what order they came.
     """
 
     def __init__(self, drive: ServedDrive, observe: Callable[[ServedRequest], None]) -> None:
         self.drive = drive
+        #: Connections so far, those closed at once as there were too many, and those that broke the protocol or left requests unanswered.
         self.clients = self.turned_away = self.broken = 0
         self._observe = observe
         self._open: dict[int, Connection] = {}  # by stream

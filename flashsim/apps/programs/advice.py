@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from flashsim.apps.programs.advice.runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
+from flashsim.apps.programs.load_runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
@@ -36,7 +36,7 @@ class Bound:
     Bound(latency='p99', most=2000000)
     """
 
-    #: One of `flashsim.apps.programs.advice.runs.LATENCIES`.
+    #: One of `flashsim.apps.programs.load_runs.LATENCIES`.
     latency: str
     #: In ns.
     most: int
@@ -70,7 +70,7 @@ class DriveAdvice:
 
     preset: presets.Preset
     study: AdviceStudy
-    #: Results of `flashsim.apps.programs.advice.runs.run_repeatedly` and `find_load`; None where the drive was refused.
+    #: Results of `flashsim.apps.programs.load_runs.run_repeatedly` and `find_load`; None where the drive was refused.
     repeated: Mapping[str, Any] | None = None
     load: Mapping[str, Any] | None = None
     #: Why it was.
