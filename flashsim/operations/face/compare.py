@@ -58,7 +58,7 @@ class ComparisonOutcome(Outcome):
 
     def summary(self) -> pd.DataFrame:
         """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
-        seconds = joins.seconds(self.result.joins)
+        seconds = joins_report.seconds(self.result.joins)
         frame = seconds.infer_objects().rename(columns={name: f"{name.replace(' ', '_')}_s" for name in seconds.columns[3:]})
         frame["formula_s"] = frame["formula_s"].astype(float)
         for name in ("formula", "simulated"):

@@ -22,7 +22,7 @@ from flashsim.storage.log.records import STATES
 from flashsim.studies.crashing import injection, single
 from flashsim.studies.crashing.drives import PowerCuts
 from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
-from flashsim.studies.crashing.saved import load
+from flashsim.studies.crashing.single import load
 from flashsim.studies.presentation.terminal import Explanation, Part
 
 _RESTART, _HISTORIES = "lvr", 50

@@ -20,7 +20,7 @@ from flashsim.storage.log.records import BEGIN, Boot, Record
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.studies.crashing import single
 from flashsim.studies.crashing.histories import EXTENSIONS, drawn_history
-from flashsim.studies.crashing.saved import load
+from flashsim.studies.crashing.single import load
 from tests.cases import with_each
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""
