@@ -26,26 +26,17 @@ _CHAIN, _CHAIN_BYTES = 8, MIB
 
 @dataclass(frozen=True)
 class CalibrationCell:
-    """A kind of requests of a calibration.
+    """A kind of requests of a calibration."""
 
-    Parameters
-    ----------
-    operation
-        READ or WRITE.
-    sizes
-        Bytes of a request; of several sizes a batch has each as often, in random order.
-    depth
-        Requests that are submitted at once and then waited for, all of them (a batch); 1: each waits for the one before it.
-    sequential
-        Requests follow one another in the address space; otherwise they lie at random places.
-    held_out
-        The fit does not see the cell, which judges the prediction.
-    """
-
+    #: READ or WRITE.
     operation: int
+    #: Bytes of a request; of several sizes a batch has each as often, in random order.
     sizes: tuple[int, ...]
+    #: Requests that are submitted at once and then waited for, all of them (a batch); 1: each waits for the one before it.
     depth: int = 1
+    #: Requests follow one another in the address space; otherwise they lie at random places.
     sequential: bool = False
+    #: The fit does not see the cell, which judges the prediction.
     held_out: bool = False
 
     @property
@@ -107,19 +98,13 @@ _RESAMPLES = 200
 
 @dataclass(frozen=True)
 class CellTimes:
-    """The times of one cell on a device.
-
-    Parameters
-    ----------
-    visits
-        The samples (ns) of each visit: of each request, if it is alone on the device; otherwise from submission of a batch to the
-        completion of its last request.
-    latency
-        The median time of a single request, ns.
-    """
+    """The times of one cell on a device."""
 
     cell: CalibrationCell
+    #: The samples (ns) of each visit: of each request, if it is alone on the device; otherwise from submission of a batch to the completion
+    #: of its last request.
     visits: list[Floats]
+    #: The median time of a single request, ns.
     latency: float
 
     @property

@@ -44,42 +44,28 @@ _AMPLIFICATION, _LEAST_AMPLIFICATION, _MOST_AMPLIFICATION = 2, 1, 4
 
 @dataclass(frozen=True)
 class DataSheet:
-    """Figures of a data sheet; None for what it does not have.
+    """Figures of a data sheet; None for what it does not have."""
 
-    Parameters
-    ----------
-    shown
-        Figures of `DECIDES` (bytes a second, requests a second, ns), by name.
-    capacity, written
-        Bytes that the host can address, and that it may write before the drive is worn out.
-    overprovisioning
-        Flash besides the capacity, as a share of it.
-    idle, loaded
-        Power, mW.
-    """
-
+    #: Figures of `DECIDES` (bytes a second, requests a second, ns), by name.
     shown: Mapping[str, int]
+    #: Bytes that the host can address, and that it may write before the drive is worn out.
     capacity: int | None = None
     written: int | None = None
+    #: Flash besides the capacity, as a share of it.
     overprovisioning: float | None = None
+    #: Power, mW.
     idle: int | None = None
     loaded: int | None = None
 
 
 @dataclass(frozen=True)
 class NewDrive:
-    """A drive that shows the figures of a data sheet.
-
-    Parameters
-    ----------
-    base
-        Preset that it comes from.
-    figures
-        Figures that were asked for, as the drive shows them.
-    """
+    """A drive that shows the figures of a data sheet."""
 
     preset: Preset
+    #: Preset that it comes from.
     base: str
+    #: Figures that were asked for, as the drive shows them.
     figures: list[NominalFigure]
 
     def rows(self) -> list[dict[str, Any]]:

@@ -45,30 +45,20 @@ _COLUMNS = ("operation", "order", "size", "depth", "state", "rate", "used", "fig
 
 @dataclass(frozen=True)
 class DriveLoad:
-    """Requests of one kind that a drive was measured with.
+    """Requests of one kind that a drive was measured with."""
 
-    Parameters
-    ----------
-    operation, size
-        READ or WRITE; bytes of a request.
-    random
-        Places are drawn, otherwise they follow one another.
-    depth
-        Requests outstanding; each that completes is followed by another one.
-    state
-        State of the drive before: ``empty``, ``sequential`` (written once in order), or ``steady`` (after long random writes).
-    rate
-        Requests a second that arrive whether others are outstanding or not; 0: as `depth` says.
-    used
-        Share of the capacity that holds data.
-    """
-
+    #: READ or WRITE; bytes of a request.
     operation: int
     size: int = 4 * KIB
+    #: Places are drawn, otherwise they follow one another.
     random: bool = True
+    #: Requests outstanding; each that completes is followed by another one.
     depth: int = 1
+    #: State of the drive before: ``empty``, ``sequential`` (written once in order), or ``steady`` (after long random writes).
     state: str = "sequential"
+    #: Requests a second that arrive whether others are outstanding or not; 0: as `depth` says.
     rate: float = 0.0
+    #: Share of the capacity that holds data.
     used: float = 1.0
 
     def __str__(self) -> str:
@@ -83,19 +73,13 @@ class DriveLoad:
 
 @dataclass(frozen=True)
 class DriveFigure:
-    """A figure of a drive under a load: requests or bytes a second, ns, or flash bytes over host bytes.
-
-    Parameters
-    ----------
-    name
-        One of `FIGURES`.
-    note
-        What it is beside the drive's own; nothing of most.
-    """
+    """A figure of a drive under a load: requests or bytes a second, ns, or flash bytes over host bytes."""
 
     load: DriveLoad
+    #: One of `FIGURES`.
     name: str
     value: float
+    #: What it is beside the drive's own; nothing of most.
     note: str = ""
 
     @property

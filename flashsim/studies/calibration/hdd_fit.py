@@ -30,20 +30,14 @@ _ASSUMED_OVERHEAD = 100 * MICROSECONDS
 
 @dataclass(frozen=True)
 class SeekCurve:
-    """``t(x) = root sqrt(x - 1) + slope (x - 1) + single`` ns for x cylinders.
-
-    Parameters
-    ----------
-    widths
-        Width of the interval in which the time of each measured distance lies, ns.
-    error
-        The standard deviation of the measured times about the curve, ns.
-    """
+    """``t(x) = root sqrt(x - 1) + slope (x - 1) + single`` ns for x cylinders."""
 
     root: float
     slope: float
     single: float
+    #: Width of the interval in which the time of each measured distance lies, ns.
     widths: Floats
+    #: The standard deviation of the measured times about the curve, ns.
     error: float
 
     def average(self, cylinders: int) -> float:

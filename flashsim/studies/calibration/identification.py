@@ -29,18 +29,12 @@ LEAST_FIGURES = 6
 
 @dataclass(frozen=True)
 class Identification:
-    """A drive that was fitted to figures.
-
-    Parameters
-    ----------
-    base
-        Preset that it comes from.
-    figures, kept, measured
-        Figures, whether each was kept back from the fit, and as the fitted drive shows them.
-    """
+    """A drive that was fitted to figures."""
 
     preset: Preset
+    #: Preset that it comes from.
     base: str
+    #: Figures, whether each was kept back from the fit, and as the fitted drive shows them.
     figures: Sequence[DriveFigure]
     kept: Sequence[bool]
     measured: Sequence[float]

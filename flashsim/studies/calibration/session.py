@@ -38,25 +38,18 @@ _NOISE = "+-: half the 95 % interval. Noise: the spread between visits of a cell
 
 @dataclass(frozen=True)
 class Calibration:
-    """A device's cells, measured and as the fitted preset shows them.
-
-    Parameters
-    ----------
-    cells
-        A row a cell: `cell` (its name), `operation`, `sizes` (bytes), `depth`, `sequential`, `held_out`; measured `time_ns` with its
-        95 % interval `low_ns` to `high_ns`, `latency_ns` of a request, `bandwidth` (bytes a second) and `noise`; `simulated_ns`, and by how
-        much it is off, `error`.
-    estimates
-        The fitted parameters, with 95 % intervals.
-    findings
-        Other findings of the measurements, a sentence each.
-    """
+    """A device's cells, measured and as the fitted preset shows them."""
 
     device: str
     size: int
     preset: Preset
+    #: A row a cell: `cell` (its name), `operation`, `sizes` (bytes), `depth`, `sequential`, `held_out`; measured `time_ns` with its 95 %
+    #: interval `low_ns` to `high_ns`, `latency_ns` of a request, `bandwidth` (bytes a second) and `noise`; `simulated_ns`, and by how much
+    #: it is off, `error`.
     cells: pd.DataFrame
+    #: The fitted parameters, with 95 % intervals.
     estimates: list[Estimate]
+    #: Other findings of the measurements, a sentence each.
     findings: list[str]
 
     def errors(self, held_out: bool) -> Floats:
