@@ -172,7 +172,6 @@ class Advice:
         return {"study": asked, "verdict": self.verdict(), "drives": self.rows(), "runs": runs}
 
     def verdict(self) -> str:
-        """Sentence that says what decides."""
         study, able = self.study, [each for each in self.drives if not each.problem]
         if not able:
             return f"None of {len(self.drives)} drives takes the trace: {self.drives[0].problem}."

@@ -11,10 +11,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from flashsim.apps.programs.cut_report import Answer, Coverage, Cut, CutReport, Failure, shortest
 from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, looked_at, modes, watched
 from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
-from flashsim.apps.programs.outcomes import Outcomes
+from flashsim.apps.programs.outcomes import Answer, Coverage, Cut, CutReport, Failure, Outcomes, shortest
 from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
@@ -145,7 +144,6 @@ class PowerCuts:
 
     @cached_property
     def _last_paths(self) -> dict[int, str]:
-        """Paths that files have in the end."""
         files = _frozen(self.files)
         for number, row in enumerate(self.rows):
             self._apply(files, number, {**row, "content": None})
@@ -342,7 +340,6 @@ def _left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, 
 
 
 def _changes(row: Mapping[str, Any], place: slice) -> bool:
-    """Whether a call may change bytes at a place of its file."""
     if row["error"]:
         return False
     if row["call"] in schema.WRITES:

@@ -346,7 +346,6 @@ def _ready(load: Load) -> tuple[Survey, Device, str]:
 
 
 def _latencies(report: DeviceReport) -> dict[str, float]:
-    """Latencies of all requests, ns."""
     times = by_operation(report)[ALL]
     percentiles = {name: times.percentile(share) for name, share in LATENCIES.items() if share is not None}
     return {"mean": times.mean, **percentiles, "max": times.maximum}

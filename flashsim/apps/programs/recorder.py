@@ -115,14 +115,12 @@ class Sources:
 
     @cached_property
     def _renamed(self) -> set[str]:
-        """Last names of the paths in all renames."""
         with self.lines.open(encoding="ascii", errors="backslashreplace") as text:
             paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
             return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in paths}
 
 
 def _strace() -> str:
-    """The path of a strace that may watch programs."""
     strace = shutil.which("strace")
     if strace is None:
         raise RefusedError("record: strace is not installed; on Debian and Ubuntu: sudo apt-get install strace")

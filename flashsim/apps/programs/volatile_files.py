@@ -248,7 +248,6 @@ def _patches(call: int, file: int, offset: int, content: bytes) -> Iterator[Patc
 
 
 def _before(patch: Patch, truncation: Change) -> Patch:
-    """Rest of a patch that is still to be written after a truncation of its file."""
     if patch.file != truncation.file or patch.call > truncation.call:
         return patch
     begin, end = (max(0, place - patch.offset) for place in (truncation.offset, truncation.offset + truncation.size))

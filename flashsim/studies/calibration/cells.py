@@ -123,7 +123,6 @@ class CellTimes:
         return np.array([undisturbed_time(np.concatenate([self.visits[visit] for visit in draw])) for draw in draws])
 
     def interval(self, seed: int) -> tuple[float, float]:
-        """The 95 % interval of `time`, ns."""
         low, high = np.percentile(self.resampled(seed), [2.5, 97.5])
         return float(low), float(high)
 

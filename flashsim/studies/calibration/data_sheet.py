@@ -71,19 +71,14 @@ class NewDrive:
     def rows(self) -> list[dict[str, Any]]:
         return [each._asdict() | {"met": abs(each.difference or 0) <= 5 * _MET} for each in self.figures]
 
-    def document(self) -> dict[str, Any]:
-        """The preset as a TOML file has it."""
-        return document_of(self.preset)
-
     def text(self) -> str:
-        """The preset as the text of a file."""
         comments = [f"Made from {self.base} and the figures of a data sheet. What that does not tell is an estimate, and says so."]
         comments += [
             f"Not met: {each.name}, {each.measured:.4g} instead of {each.cited}: what decides it is bound by other figures."
             for each, row in zip(self.figures, self.rows(), strict=True)
             if not row["met"]
         ]
-        return as_toml(self.document(), comments)
+        return as_toml(document_of(self.preset), comments)
 
 
 def document_of(preset: Preset) -> dict[str, Any]:
@@ -98,7 +93,6 @@ def document_of(preset: Preset) -> dict[str, Any]:
 
 
 def _text(values: Any, name: str) -> Any:
-    """A value with its unit, exactly."""
     value, parse = getattr(values, name), {field.name: field for field in fields(values)}[name].metadata["parse"]
     return f"{value}{_UNITS[parse.__name__]}" if parse else value
 
@@ -124,16 +118,10 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
     if source.flash.read_pages or source.flash.program_pages:
         raise RefusedError(f"--from: pages of {source.name} have times of their own, which one figure does not tell")
     flash = _sized(source.flash, sheet)
-    cited = build(CitedFigures, dict(sheet.shown) | _erases(flash, sheet))
-    preset = replace(
-        source,
-        name=name,
-        title=title,
-        parameters=flash,
-        cited=cited,
-        cited_sources=dict.fromkeys(cited.as_dict(), "data sheet"),
-        inside=None,
-    )
+    erases = {} if sheet.written is None else {"block_erases": max(1, round(_AMPLIFICATION * sheet.written / _flash_bytes(flash)))}
+    cited = build(CitedFigures, dict(sheet.shown) | erases)
+    cited_sources = dict.fromkeys(cited.as_dict(), "data sheet")
+    preset = replace(source, name=name, title=title, parameters=flash, cited=cited, cited_sources=cited_sources, inside=None)
     shown = list[NominalFigure]()
     for number in range(_ROUNDS):
         shown = _measured(preset, sheet)
@@ -175,18 +163,11 @@ def _sized(flash: SsdParameters, sheet: DataSheet) -> SsdParameters:
         ) from None
 
 
-def _erases(flash: SsdParameters, sheet: DataSheet) -> dict[str, int]:
-    if sheet.written is None:
-        return {}
-    return {"block_erases": max(1, round(_AMPLIFICATION * sheet.written / _flash_bytes(flash)))}
-
-
 def _flash_bytes(flash: SsdParameters) -> int:
     return flash.good_blocks * flash.pools * flash.slots_per_block * flash.unit_size
 
 
 def _measured(preset: Preset, sheet: DataSheet, only: str | None = None) -> list[NominalFigure]:
-    """Figures of a part of the drive."""
     parts = max(1, min(preset.capacity // _TRIED, most_parts(preset)))
     names = [only] if only else [name for name in DECIDES if name in sheet.shown]
     return figures(part_of(preset, parts) if parts > 1 else preset, names) if names else []
@@ -247,7 +228,6 @@ def _with_sources(preset: Preset, source: Preset, sheet: DataSheet) -> Preset:
 
 
 def _range(drives: list[SsdParameters], name: str) -> str:
-    """The range of a number over drives, in words."""
     values = [(getattr(each, name), {own: text for own, text, _ in describe(each)}[name]) for each in drives]
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value, _ in values):
         return ""

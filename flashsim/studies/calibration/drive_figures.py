@@ -89,7 +89,6 @@ class DriveFigure:
         return f"{self.load.state if self.load.operation else 'read'} {what}"
 
     def show(self, value: float) -> str:
-        """A value of this figure with its unit."""
         if self.name == "bandwidth":
             return f"{value / MB:.4g} MB/s"
         if self.name in ("iops", "write_amplification"):
@@ -260,7 +259,6 @@ class _Job:
 
     @property
     def runtime(self) -> int:
-        """How long its requests took together, ms; 0 where it does not say."""
         return int(self.shown.get("runtime", 0))
 
     @property

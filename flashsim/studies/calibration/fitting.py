@@ -86,16 +86,7 @@ def solve(
 ) -> Solution:
     """Find the positive parameters whose model times (ns, one a cell) are nearest to the measured ones, by their logarithms.
 
-    Parameters
-    ----------
-    model
-        Times of all cells for some parameters.
-    starts, low, high
-        Starting points, of which the best of each group is taken, and the bounds.
-    steps
-        The most steps.
-    step
-        Step of the numerical derivatives, in logarithms, of each parameter.
+    The search takes at most `steps` steps from the best of each group of `starts`; `step` is that of the derivatives, in logarithms.
     """
     bounds = (np.log(low), np.log(high))
 
@@ -142,10 +133,9 @@ def estimates(
         What was measured, shape (n,), and logarithms of how far it is off when drawn anew, shape (n, draws).
     known
         Share to which what was measured is known at best: without it, fewer figures than parameters seem to tell all of them.
-    ways
-        Signs of the steps of the derivatives, of which the one counts that changes a figure less.
-    uneven
-        Changes of each figure, as logarithms, that tell nothing: other draws change it as much.
+    ways, uneven
+        Signs of the steps of the derivatives, of which the one counts that changes a figure less.  Changes of each figure, as logarithms,
+        that tell nothing: other draws change it as much.
     """
     steps = np.broadcast_to(step, len(names))
 

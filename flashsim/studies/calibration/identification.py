@@ -66,7 +66,6 @@ class Identification:
 
     @property
     def unknown(self) -> list[str]:
-        """Parameters that the figures cannot tell."""
         identified = {one.name for one in self.estimates if not one.unknown}
         return [name for name in PARAMETERS if name not in identified]
 
@@ -82,7 +81,6 @@ class Identification:
         }
 
     def text(self) -> str:
-        """The preset as the text of a file."""
         comments = [f"Fitted to {self.kept.count(False)} figures, from {self.base}; {self.kept.count(True)} others were kept back."]
         comments += [f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}" for each in self.errors(True)]
         return as_toml(document_of(self.preset), comments + self.notes)

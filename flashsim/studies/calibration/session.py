@@ -58,7 +58,6 @@ class Calibration:
 
     @property
     def noise(self) -> float:
-        """The median, over the cells, of the spread between visits."""
         return float(np.median(self.cells["noise"]))
 
     @property
@@ -107,7 +106,6 @@ class Calibration:
         return tables.Table(header, rows, title, digits=1)
 
     def summary(self) -> str:
-        """Lines on what was found, and how far to trust it."""
         lines = [*self.findings, *map(str, self.estimates)]
         for name, held_out in (("fit error", False), ("held-out error", True)):
             errors = np.abs(self.errors(held_out))
@@ -117,7 +115,6 @@ class Calibration:
         return "\n".join(lines)
 
     def write_report(self, folder: Path, lead: str, origin: dict[str, Any]) -> None:
-        """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
         figures = []
         for name, held_out in (("fitted", False), ("held out", True)):
             errors = np.abs(self.errors(held_out))
@@ -157,10 +154,7 @@ def _within(errors: Floats) -> str:
 def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed: int = 0, progress: Progress | None = None) -> Calibration:
     """Measure a device for about `time` ns of its own time, and fit a preset that is called `name`.
 
-    Parameters
-    ----------
-    write
-        Measure writes too (not of a disk that turns); the device's content is lost.
+    With `write` writes are measured too (not of a disk that turns); the device's content is lost.
     """
     spinning = rotation_of(target, seed)
     all_cells = cells(target.least, write)

@@ -114,13 +114,11 @@ class PowerCuts:
         return survived, wrong + problems(recovery, system.history, history.pages)
 
     def drive(self, purpose: int) -> Any:
-        """A fresh drive."""
         preset = self.drives[purpose]
         engines.finish(preset, self.model)
         return engines.classes_of(preset, self.model)[0](preset.parameters)
 
     def build(self, history: CrashHistory) -> DrivenSpecification:
-        """The system before its first event."""
         system, logging = history.parts()
         tears = self.drives[DISK].flash is not None
         logging = replace(logging, indirect=logging.indirect * SLOWER, pause=logging.pause * SLOWER, tears=tears)

@@ -81,7 +81,6 @@ class Crash:
     wrong: tuple[str, ...]
 
     def title(self) -> str:
-        """The crash in a line."""
         survival, history = self.survival, self.survival.history
         return (
             f"{history.extension} with {history.restart}, {history.checkpoints} checkpoints, seed {history.seed}: "

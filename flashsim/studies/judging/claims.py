@@ -181,7 +181,6 @@ class Judgement:
 
     @property
     def tally(self) -> Tally:
-        """Published numbers inside their limit, of those that were judged."""
         return Tally.of(self.cells)
 
     @cached_property
@@ -213,14 +212,12 @@ class Judgement:
 
     @property
     def published(self) -> str:
-        """Published values in a line."""
         numbers = [float(cell.published) for cell in self._own if isinstance(cell.published, (int, float))]
         values = numbers or [value for row in self.claim.published.values() for value in row if isinstance(value, (int, float))]
         return f"{len(values)} values, {min(values):g} to {max(values):g}" if values else "holds"
 
     @property
     def measured(self) -> str:
-        """Measured values in a line."""
         if self.verdict is Verdict.NOT_ATTEMPTED:
             return "-"
         parts = []
@@ -277,7 +274,6 @@ class Judgement:
         return self.claim.scaled and scale != 1
 
     def as_dict(self, scale: float) -> dict[str, Any]:
-        """JSON-ready."""
         claim = self.claim
         return {
             "id": claim.name,

@@ -248,7 +248,6 @@ def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, n
 
 
 def write_report(folder: Path, result: JoinsValidation, origin: dict[str, Any]) -> None:
-    """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
     pictures = {"joins": picture(result)}
     phases, trust = captioned(table(result), title="joins"), captioned(noise_table(result), title="noise")
     sections = [

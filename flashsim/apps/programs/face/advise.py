@@ -98,7 +98,6 @@ class AdviseOutcome(Outcome):
         return list(self.result.drives)
 
     def as_dict(self) -> dict[str, Any]:
-        """The result JSON-ready."""
         return self.result.as_dict() | {"memory": self.hits().to_dict("list")}
 
     def loads(self) -> pd.DataFrame:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import pandas as pd
 
 from flashsim.apps.programs import recorder
-from flashsim.apps.programs.cut_report import CutReport
 from flashsim.apps.programs.cutting import OUTCOMES, Drive, PowerCuts
 from flashsim.apps.programs.images import PRINTED, snapshot
+from flashsim.apps.programs.outcomes import CutReport
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.processes import cores
@@ -61,7 +61,6 @@ class PowerCutOutcome(Outcome):
         return pd.DataFrame([{"calls": report.calls, "cuts": report.cuts, "images": report.images, "failed_images": report.failed_images}])
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         other = None if self.with_flushes is None else self.with_flushes.as_dict()
         return self.result.as_dict() | {"verdict": self.verdict, "with_flushes": other, "provenance": self.provenance}
 

@@ -78,7 +78,6 @@ class Server:
         return False
 
     def feed(self) -> None:
-        """Let connections that wait for room go on."""
         if self._starved:
             self._starved = False
             for connection in list(self._open.values()):
