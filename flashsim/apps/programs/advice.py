@@ -1,12 +1,10 @@
 """A study of drives under one load: runs of each drive, made once and kept, and what they say of it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from flashsim.apps.programs.load_runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
@@ -42,7 +40,7 @@ class Bound:
     most: int
 
     @classmethod
-    def parse(cls, text: Any, parameter: str) -> Bound:
+    def parse(cls, text: Any, parameter: str) -> Self:
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise InvalidParameterError(parameter, repr(text), "a latency and its bound are needed, such as p99=2ms")
@@ -229,27 +227,24 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     if study.repeats < 1:
         raise InvalidParameterError("repeats", study.repeats, "it must be at least 1")
     warn_of(what, what.pace())
-    jobs, problems = dict[str, tuple[Job, Job]](), dict[str, str]()
-    for device in study.devices:
-        preset = presets.load(device)
+    drives, jobs, problems = {device: presets.load(device) for device in study.devices}, dict[str, tuple[Job, Job]](), dict[str, str]()
+    for device, preset in drives.items():
         try:
             jobs[device] = _jobs(study, device, preset, what)
         except CapacityError as problem:
             problems[device] = str(problem)
     every = [job for pair in jobs.values() for job in pair]
-    parts = [part for device in jobs for part in engines.parts_for(presets.load(device))]
-    room, free = max([_room(presets.load(device)) for device in jobs], default=0), free_memory()
+    parts = [part for device in jobs for part in engines.parts_for(drives[device])]
+    room, free = max([_room(drives[device]) for device in jobs], default=0), free_memory()
     if room and free is not None:  # the largest drives may be run side by side
         settings = replace(settings, jobs=max(1, min(settings.jobs, free // room)))
     results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
-    drives = [
-        DriveAdvice(presets.load(device), study, *(results[job] for job in jobs[device]))
-        if device in jobs
-        else DriveAdvice(presets.load(device), study, problem=problems[device])
-        for device in study.devices
+    advised = [
+        DriveAdvice(preset, study, *(results[job] for job in jobs.get(device, ())), problem=problems.get(device))
+        for device, preset in drives.items()
     ]
-    drives.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
-    return Advice(study, what, drives, sum(run.recalled for run in results.runs.values()))
+    advised.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
+    return Advice(study, what, advised, sum(run.recalled for run in results.runs.values()))
 
 
 def _room(preset: presets.Preset) -> int:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
@@ -69,9 +69,11 @@ class PowerCuts:
             row |= {name: unescaped(row[name]) for name in ("path", "other") if row[name]}
         for source, row in pairwise(rows):
             row["source"] = source
-        #: Numbers of the calls that matter in the recording, and the calls.
-        self._moved = _moved_in(rows, f"{folder}/")
+        moving = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(f"{folder}/")]
+        #: Numbers of files that are renamed or linked into the folder, and the folders where they were.
+        self._moved = {row["file"] for row in moving if row["file"] >= 0} | {os.path.dirname(row["path"]) for row in moving}
         is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
+        #: Numbers of the calls that matter in the recording, and the calls.
         self.numbers = [at for at, row in enumerate(rows) if is_printed[at] or _matters(row, f"{folder}/", self._moved)]
         self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
@@ -309,13 +311,6 @@ def _frozen(files: VolatileFiles) -> VolatileFiles:
 
 def _printed(row: Mapping[str, Any]) -> bytes:
     return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
-
-
-def _moved_in(rows: Sequence[Mapping[str, Any]], folder: str) -> set[Any]:
-    """Numbers of files that are renamed or linked into a folder, and the folders where they were."""
-    named = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(folder)]
-    moved = {row["file"] for row in named if row["file"] >= 0}
-    return moved | {os.path.dirname(row["path"]) for row in named}
 
 
 def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:

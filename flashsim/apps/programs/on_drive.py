@@ -5,8 +5,6 @@ waits for; then a fresh drive gets them at the same times, and loses power at ev
 it when the request was made that its sectors hold; names and sizes are those of the journal's transactions that are there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy

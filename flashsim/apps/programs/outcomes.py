@@ -3,15 +3,13 @@
 A failure among them is told by the fewest calls whose effects were lost, or kept though others were lost.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain, combinations, count, islice, product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -225,7 +223,7 @@ class Answer(NamedTuple):
     last_line: str
 
     @classmethod
-    def of(cls, code: int, output: str) -> Answer:
+    def of(cls, code: int, output: str) -> Self:
         return cls(code, re.sub(r"0x[0-9a-f]+|\d{2,}", "0", (output.strip().splitlines() or [""])[-1]))
 
 

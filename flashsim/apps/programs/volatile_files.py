@@ -12,14 +12,12 @@ Rules, as ext4 has them with data that is written late:
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from flashsim.apps.programs.images import LINK
 from traces.calls import schema
@@ -176,7 +174,7 @@ class VolatileFiles:
         self.patches = [each for each in self.patches if each.content]
         self.changes = self.changes[changes:]
 
-    def is_like(self, other: VolatileFiles) -> bool:
+    def is_like(self, other: Self) -> bool:
         """Whether a cut may leave the same of others."""
         return all(getattr(self, name) == getattr(other, name) for name in ("names", "contents", "patches", "changes"))
 

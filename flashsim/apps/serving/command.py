@@ -82,9 +82,10 @@ def device_serve(
         journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
+            pace = {0: "no latency imposed", 1: "in real time"}.get(time_scale, f"{time_scale:g} real seconds a simulated one")
             state_line = [f"state before: {state}"] if state else []
             with suppress(StandardOutputError):  # clients come all the same
-                say(f"{device.name}, {format_size(device.capacity)}, {_pace(time_scale)}, at {place.uri}", *state_line)
+                say(f"{device.name}, {format_size(device.capacity)}, {pace}, at {place.uri}", *state_line)
 
         session = serve(device, store, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
         journal.close()
@@ -94,10 +95,6 @@ def device_serve(
     listing = Listing([*_summary(session, journal), *tables], [vars(session)], document)
     listing.status = session.status or 0
     return listing
-
-
-def _pace(scale: float) -> str:
-    return "no latency imposed" if scale == 0 else "in real time" if scale == 1 else f"{scale:g} real seconds a simulated one"
 
 
 def _summary(session: ServingReport, journal: Journal) -> list[str]:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from flashsim.apps.serving.nbd.content import Content, FileContent, MemoryContent
+from flashsim.apps.serving.nbd.content import Content, FileContent
 from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
 from flashsim.apps.serving.nbd.protocol import Export
 from flashsim.apps.serving.nbd.server import Server, precise_event_loop
@@ -138,9 +138,7 @@ def at_port(port: int, host: str) -> Iterator[Address]:
         yield Address(bound, f"nbd://{name}:{bound.getsockname()[1]}")
 
 
-def bring_into(
-    device: Device, content: MemoryContent | FileContent, empty: bool, precondition: str | None, progress: Progress | None
-) -> str:
+def bring_into(device: Device, content: Content, empty: bool, precondition: str | None, progress: Progress | None) -> str:
     """Write a flash drive in no time; return its state in words, empty for a disk."""
     if precondition:
         return preconditioning.bring_into(device, precondition, progress=progress)

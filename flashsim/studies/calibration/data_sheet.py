@@ -1,7 +1,5 @@
 """A flash drive from the figures of a data sheet: another drive's preset is changed until it shows them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Figures of a drive from files: tables of what was published (CSV or TOML), and fio's JSON with its logs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """A fit of a flash drive to figures: counts of its dies by trial, and times, rates and spare flash by least squares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Runs of a flash drive, or of a part of a large one, under the loads that its figures are of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A flash drive from its figures: another drive's preset is fitted to two thirds of them, and judged by the third that it has not seen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ At a power cut each drive is made anew, gets the same requests at the same times
 (`flashsim.device.survival`, the law that the tests of drives know as well) makes the pages, entries and records that recovery finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

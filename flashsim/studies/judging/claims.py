@@ -258,17 +258,15 @@ class Judgement:
                 if not self.claim.simulated:
                     return "no simulator has a part in it"
                 reason = f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
-                return f"{reason}{self._beyond_in_words()}"
+                if not (beyond := self.beyond_null):
+                    return reason
+                runs = f"the runs have {beyond['right']}, it has {beyond['null_right']}"
+                return f"{reason}; of {beyond['changes']} changes between published numbers {runs}"
             case Verdict.FITTED:
                 return "; ".join(f"{parameter.name}: {parameter.how}" for parameter in self.claim.rests_on)
             case Verdict.NOT_ATTEMPTED if missing:
                 return f"not measured at this scale: {'; '.join(missing)}"
         return ""
-
-    def _beyond_in_words(self) -> str:
-        if not (beyond := self.beyond_null):
-            return ""
-        return f"; of {beyond['changes']} changes between published numbers the runs have {beyond['right']}, it has {beyond['null_right']}"
 
     def _is_miniature(self, scale: float) -> bool:
         return self.claim.scaled and scale != 1

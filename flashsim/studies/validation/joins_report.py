@@ -192,7 +192,9 @@ def table(result: JoinsValidation) -> Table:
         for one in result.joins
     }
     for row in records:
-        row |= {f"{name} / executed": _differs(row[name], row["executed"]) for name in ("formula", "simulated")}
+        for name in ("formula", "simulated"):
+            is_known = row[name] is not None and row["executed"]
+            row[f"{name} / executed"] = difference(row[name] / row["executed"] - 1) if is_known else None
         row["remark"] = remarks[row["algorithm"]].get(row["phase"]) or None
         row["formula / executed"] = None if row["remark"] else row["formula / executed"]
     return Table.of(records, columns | (same("remark") if any(row["remark"] for row in records) else {}), digits=1)
@@ -270,7 +272,3 @@ def _figures(result: JoinsValidation) -> list[tuple[str, str]]:
         rows = [row for row in every if name == "simulated" or row[0] not in remarked]
         figures += [(f"{join}: {name} / executed", f"{100 * (time / real - 1):+.0f} %") for join, time, real in rows if time is not None]
     return figures
-
-
-def _differs(value: float | None, reference: float | None) -> str | None:
-    return None if value is None or not reference else difference(value / reference - 1)

@@ -4,8 +4,6 @@ Each process keeps so many requests outstanding: the next comes when one is done
 is the time between two requests of such a slot, so it includes what the request waits for the core.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

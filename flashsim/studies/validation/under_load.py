@@ -6,8 +6,6 @@ error of a measure on a drive is the mean over its rows of the logarithm's diffe
 rows of the drive, the median of the logarithms, of which that error is least.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

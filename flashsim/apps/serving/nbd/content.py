@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Protocol
 
 from flashsim.core.errors import CapacityError, FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import KIB, MIB, format_size
@@ -20,25 +19,6 @@ _MARK = "user.flashsim.content"
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
 _ZEROS = bytes(MIB)
-
-
-class Content(Protocol):
-    """The bytes of a drive; whoever asks has checked that they lie on it."""
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Bytes, zeros where nothing was written."""
-
-    def write(self, offset: int, data: bytes) -> None:
-        """Put bytes in place; OSError if there is no room for them."""
-
-    def clear(self, offset: int, length: int) -> None:
-        """Let bytes read as zeros, and give back what they took."""
-
-    def flush(self) -> None:
-        """Make what was written durable, as far as the content lasts at all; OSError if that fails."""
-
-    def close(self) -> None:
-        """Nothing more is asked."""
 
 
 class MemoryContent:
@@ -56,10 +36,12 @@ class MemoryContent:
         return len(self._chunks) * CHUNK
 
     def read(self, offset: int, length: int) -> bytes:
+        """Bytes, zeros where nothing was written."""
         nothing = bytes(CHUNK)
         return b"".join(self._chunks.get(number, nothing)[begin:end] for number, begin, end in _pieces(offset, length))
 
     def write(self, offset: int, data: bytes) -> None:
+        """Put bytes in place; OSError if there is no room for them."""
         pieces = list(_pieces(offset, len(data)))
         new = sum(number not in self._chunks for number, _, _ in pieces)
         if self.size + new * CHUNK > self._limit:
@@ -72,6 +54,7 @@ class MemoryContent:
             position += end - begin
 
     def clear(self, offset: int, length: int) -> None:
+        """Let bytes read as zeros, and give back what they took."""
         numbers = range(offset // CHUNK, (offset + length - 1) // CHUNK + 1)
         for number in list(self._chunks) if len(numbers) > len(self._chunks) else numbers:
             begin, end = max(offset - number * CHUNK, 0), min(offset + length - number * CHUNK, CHUNK)
@@ -83,7 +66,7 @@ class MemoryContent:
                 self._chunks[number][begin:end] = bytes(end - begin)
 
     def flush(self) -> None:
-        """See `Content.flush`."""
+        """Make what was written durable, as far as the content lasts at all; OSError if that fails."""
 
     def close(self) -> None:
         self._chunks.clear()
@@ -165,13 +148,17 @@ class FileContent:
                 self.write(begin, _ZEROS[: offset + length - begin])
 
     def flush(self) -> None:
-        """See `Content.flush`; the file's length and holes are made durable too."""
+        """Make what was written durable, and the file's length and holes too; OSError if that fails."""
         os.fsync(self._file)
 
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+#: The bytes of a drive; whoever asks has checked that they lie on it.
+Content = MemoryContent | FileContent
 
 
 def _is_marked(file: int) -> bool:

@@ -192,7 +192,9 @@ class Connection(asyncio.Protocol):
             return
         received, refused = monotonic_ns(), []
         while self._queue and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
-            if not self._server.has_room(self, _carries(self._queue[0])):
+            request = self._queue[0]
+            carries = min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
+            if not self._server.has_room(self, carries):  # longer requests than there may be are refused
                 break
             served = self._server.drive.take(self._queue.popleft(), self._stream, received)
             if served.error:
@@ -211,11 +213,6 @@ class Connection(asyncio.Protocol):
 
 def _replies(answered: list[ServedRequest]) -> bytes:
     return b"".join([reply(served.cookie, served.error, served.data) for served in answered])
-
-
-def _carries(request: Request) -> int:
-    """Bytes that will be kept for a request; longer ones than there may be are refused."""
-    return min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
 
 
 def _length_carried(served: ServedRequest) -> int:
