@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import check_scale
-from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
+from flashsim.apps.serving.content import FileContent, MemoryContent
+from flashsim.apps.serving.drive import check_scale
+from flashsim.apps.serving.server import MAXIMUM_CONNECTIONS
 from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, serve, warm_up
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, StandardOutputError

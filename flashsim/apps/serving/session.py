@@ -22,10 +22,10 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from flashsim.apps.serving.nbd.content import Content, FileContent
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import Export
-from flashsim.apps.serving.nbd.server import Server, precise_event_loop
+from flashsim.apps.serving.content import Content, FileContent
+from flashsim.apps.serving.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.protocol import Export
+from flashsim.apps.serving.server import Server, precise_event_loop
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, TRIM, WRITE, make_requests

@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from flashsim.apps.serving.nbd.content import Content
-from flashsim.apps.serving.nbd.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
+from flashsim.apps.serving.content import Content
+from flashsim.apps.serving.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
 from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import NEVER

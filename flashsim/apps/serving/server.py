@@ -10,8 +10,8 @@ from collections.abc import Callable
 from selectors import SelectSelector
 from time import monotonic_ns
 
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
+from flashsim.apps.serving.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 
