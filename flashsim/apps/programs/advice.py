@@ -154,7 +154,6 @@ class Advice:
     what: Survey
     #: Those that carry most first, of equal ones those of the lowest latency, then those that were refused.
     drives: Sequence[DriveAdvice]
-    #: Number of runs kept from before.
     recalled: int = 0
 
     def title(self) -> str:
@@ -204,14 +203,11 @@ class Advice:
 def names_of(texts: Iterable[str]) -> list[str]:
     """Presets by name or file, with commas between; ``all`` stands for each flash drive and disk of the presets."""
     words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
-    names = [each for word in words for each in ([*_drives()] if word == ALL else [word])]
+    every = [name for name in presets.names() if presets.load(name).kind in ("ssd", "hdd")] if ALL in words else []
+    names = [each for word in words for each in (every if word == ALL else [word])]
     for name in names:
         presets.load(name)
     return list(dict.fromkeys(names))
-
-
-def _drives() -> Iterable[str]:
-    return (name for name in presets.names() if presets.load(name).kind in ("ssd", "hdd"))
 
 
 def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progress | None = None) -> Advice:

@@ -50,9 +50,7 @@ class LoadStudy:
     name: str
     #: State of flash drives before the trace, as ``--precondition`` has it.
     state: str
-    #: Repetitions of the trace at most.
     repeats: int
-    #: Years that a drive has to live.
     years: float
     limit: int | None
     seed: int

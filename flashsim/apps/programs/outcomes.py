@@ -244,7 +244,6 @@ class Failure:
     call: str
     #: Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
     recipe: tuple[str, ...]
-    #: What the check printed.
     output: str
     #: What tells one failure from another.
     answer: Answer
@@ -277,7 +276,6 @@ class CutReport:
     #: Of the cuts and the images those of the simulated drive, if there is one, and of its cuts those that lost what was durable.
     on_drive: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
-    #: Images that the check does not pass.
     failed_images: int = 0
     #: A row per state of the program that power was cut in.
     coverage: list[Coverage] = field(default_factory=list)

@@ -75,7 +75,6 @@ class Remains(NamedTuple):
     changes: int
     #: Of pages how many of their patches; a page that is not named has none.
     patches: Mapping[Page, int]
-    #: Pages that are torn.
     torn: Mapping[Page, Tear] = MappingProxyType({})
 
 

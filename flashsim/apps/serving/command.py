@@ -5,12 +5,13 @@ import tempfile
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic_ns
 from typing import Annotated, Any
 
 from flashsim.apps.serving.content import FileContent, MemoryContent
-from flashsim.apps.serving.drive import check_scale
+from flashsim.apps.serving.drive import ServedDrive, check_scale
 from flashsim.apps.serving.server import MAXIMUM_CONNECTIONS
-from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, serve, warm_up
+from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, export_of, serve, warm_up
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, StandardOutputError
 from flashsim.core.request import SECTOR
@@ -24,8 +25,6 @@ from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
 from flashsim.studies.replaying.preconditioning import parse_state
 from traces.file.recording import ParquetWriter
-
-_LOOPBACK = "127.0.0.1"
 
 
 @operation
@@ -69,7 +68,7 @@ def device_serve(
             parse_state(precondition, drive)
         device = Device(drive)
         if port is not None:
-            place = open_files.enter_context(at_port(port, listen or _LOOPBACK))
+            place = open_files.enter_context(at_port(port, listen or "127.0.0.1"))
         else:
             own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
             place = open_files.enter_context(at_path(own, force))
@@ -87,7 +86,8 @@ def device_serve(
             with suppress(StandardOutputError):  # clients come all the same
                 say(f"{device.name}, {format_size(device.capacity)}, {pace}, at {place.uri}", *state_line)
 
-        session = serve(device, store, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
+        export = export_of(device.preset, device.capacity, read_only)
+        session = serve(ServedDrive(device, export, store, time_scale, monotonic_ns()), place, journal, run, ready)
         journal.close()
     statistics = device.statistics()
     document = {"session": vars(session), **journal.as_dict(statistics), "state": state, "provenance": origin()}

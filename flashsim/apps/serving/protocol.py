@@ -111,7 +111,6 @@ class Export:
     read_only: bool = False
     #: Whether it is a disk.
     rotational: bool = False
-    #: Whether it takes TRIM.
     trim: bool = False
     #: Bytes; offsets and lengths are multiples of it.
     block: int = SECTOR

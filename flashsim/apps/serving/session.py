@@ -285,22 +285,11 @@ def warm_up(preset: Preset) -> None:
     device.advance(device.next_event, every=True)
 
 
-def serve(
-    device: Device,
-    content: Content,
-    address: Address,
-    journal: Journal,
-    *,
-    scale: float,
-    read_only: bool,
-    command: str | None,
-    ready: Callable[[], None],
-) -> ServingReport:
+def serve(drive: ServedDrive, address: Address, journal: Journal, command: str | None, ready: Callable[[], None]) -> ServingReport:
     """Serve until SIGINT, SIGTERM, or the end of a shell command that finds the address in its variable ``uri``.
 
-    `scale` is real seconds a simulated second; 0 imposes no latency.  `ready` is called once clients can connect.
+    `ready` is called once clients can connect.
     """
-    drive = ServedDrive(device, export_of(device.preset, device.capacity, read_only), content, scale, monotonic_ns())
     with asyncio.Runner(loop_factory=precise_event_loop) as runner, _restored_signals():
         return runner.run(_serve(drive, address, journal, command, ready))
 

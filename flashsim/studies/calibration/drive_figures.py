@@ -95,12 +95,7 @@ class DriveFigure:
 
 
 def read(path: Path, state: str = "steady") -> list[DriveFigure]:
-    """Figures of a file.
-
-    Parameters
-    ----------
-    state
-        State of the drive before the writes of fio, which does not tell it.
+    """Figures of a file; `state` is that of the drive before the writes of fio, which does not tell it.
 
     Raises
     ------

@@ -13,10 +13,9 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GB, MB, MIB, SECONDS
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.cells import Floats
+from flashsim.studies.calibration.cells import STEP, UNKNOWN, Estimate, Floats, Model, Solution, cost, estimates, solve
 from flashsim.studies.calibration.drive_figures import RATES, DriveFigure
 from flashsim.studies.calibration.figure_runs import shown
-from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, cost, estimates, solve
 
 #: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
 PARAMETERS = {

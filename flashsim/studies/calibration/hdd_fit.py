@@ -11,8 +11,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.hdd.parameters import HddParameters
 from flashsim.studies.bench.targets import Target
-from flashsim.studies.calibration.cells import Floats
-from flashsim.studies.calibration.fitting import Estimate, Fit
+from flashsim.studies.calibration.cells import Estimate, Fit, Floats
 from flashsim.studies.calibration.rotating import Platters, Skews, Spinning, TrackZone
 
 #: Seeks of each distance.

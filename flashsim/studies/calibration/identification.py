@@ -13,11 +13,11 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.device.presets import Preset
+from flashsim.studies.calibration.cells import Estimate
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.calibration.drive_figures import DriveFigure
 from flashsim.studies.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
 from flashsim.studies.calibration.figure_runs import shown
-from flashsim.studies.calibration.fitting import Estimate
 
 #: Requests of a load of the final drive.
 _FINAL = 20_000

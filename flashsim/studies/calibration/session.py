@@ -17,9 +17,8 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.studies.bench.targets import Target
 from flashsim.studies.calibration import hdd_fit, ssd_fit
-from flashsim.studies.calibration.cells import CellTimes, Floats, cells, measure
+from flashsim.studies.calibration.cells import CellTimes, Estimate, Floats, cells, measure
 from flashsim.studies.calibration.data_sheet import document_of
-from flashsim.studies.calibration.fitting import Estimate
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.presentation import plots, tables
 from flashsim.studies.presentation.report import Report

@@ -18,8 +18,7 @@ from flashsim.core.units import GB, GIB, KIB, MB, MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.cells import CellTimes, Floats, samples, undisturbed_time
-from flashsim.studies.calibration.fitting import Fit, Model, Solution, estimates, solve
+from flashsim.studies.calibration.cells import CellTimes, Fit, Floats, Model, Solution, estimates, samples, solve, undisturbed_time
 
 #: Calls of a cell that are simulated, at most.
 _MOST_CALLS = 200

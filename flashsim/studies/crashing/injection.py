@@ -33,9 +33,7 @@ class Violation:
     event: int
     #: Writes that were outstanding, in words, and of recovery's own.
     outstanding: tuple[str, ...]
-    #: What is wrong after recovery.
     problems: tuple[str, ...]
-    #: The records that survived.
     log: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:

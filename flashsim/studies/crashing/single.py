@@ -28,7 +28,7 @@ from flashsim.execution.pooled.system import PURPOSES
 from flashsim.storage.log.durable import LOG, Durable
 from flashsim.storage.log.records import DIRTY, KINDS, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Phases, Recovery, RedoFailureError
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory, drawn_history
+from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory
 from flashsim.studies.crashing.injection import EVENTS, MEMORY, problems
 from flashsim.studies.runs.outputs import write_json
 from models.recovery_time import DeviceTimes, phase_time
@@ -45,9 +45,7 @@ class Survival:
     event: int
     events: int
     time: int
-    #: Writes that were outstanding.
     outstanding: tuple[str, ...]
-    #: What survived.
     durable: Durable
     #: What clients know of their transactions.
     known: History
@@ -69,7 +67,6 @@ class Survival:
 class Crash:
     """A crash and the recovery from it."""
 
-    #: The crash, and what survived.
     survival: Survival
     #: What recovery did.
     work: Phases
@@ -77,7 +74,6 @@ class Crash:
     phases: Mapping[str, tuple[int, float]]
     #: Frames of the SSD that are in use again.
     warm: int
-    #: What is wrong.
     wrong: tuple[str, ...]
 
     def title(self) -> str:
@@ -116,27 +112,17 @@ def _events_and_log(history: CrashHistory, log_size: int | None) -> tuple[int, i
     return events_of(system), system.log.needed
 
 
-def crash(
-    restart: str,
-    seed: int,
-    without: Sequence[str],
-    extension: str | None,
-    checkpoints: str | None,
-    event: int | None,
-    at: int | None,
-    log_size: int | None = None,
-) -> Survival:
-    """Crash a drawn history after an event or at a time, by default in its midst.
+def crash(history: CrashHistory, event: int | None = None, at: int | None = None, log_size: int | None = None) -> Survival:
+    """Crash a history after an event or at a time, by default in its midst.
 
     Raises
     ------
     InvalidParameterError
         The event or the time is not within the history, or its log does not fit into `log_size`.
     """
-    check_guards(restart_design(restart), without)
+    check_guards(restart_design(history.restart), history.without)
     if at is not None and at <= 0:
         raise InvalidParameterError("at", format_duration(at), "a crash comes after the start, which is at 0")
-    history = drawn_history(seed, restart, without, extension, checkpoints)
     events, needed = _events_and_log(history, log_size)
     if event is not None and not 1 <= event <= events:
         raise InvalidParameterError("event", event, f"the history has the events 1 to {events}")

@@ -35,7 +35,6 @@ class DesignResult(PoolResult):
     #: The design, and the part of the SSD manager that it was without, None for none.
     design: str
     without: str | None
-    #: The system of pools.
     system: PoolSystem
     #: The benchmark's metric, if the workload has one.
     metric: Metric | None = None

@@ -68,7 +68,6 @@ class PoolStudy:
     #: States of flash drives before each run, as ``--precondition`` has them, and the seeds of what is drawn then, by purpose; empty: flash
     #: drives are empty.
     states: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    #: Replacement policy of the memory pool.
     policy: str = "lru-k"
     page_size: int = 8 * KIB
     seed: int = 0
@@ -142,13 +141,10 @@ class PoolStudy:
 class DesignRuns:
     """Results of a study of designs."""
 
-    #: Parameters of the study.
     study: PoolStudy
-    #: Pages of the database.
     pages: int
     #: A result a design and part that it was without.
     runs: Sequence[DesignResult]
-    #: Number of these that were kept from before.
     recalled: int = 0
 
     def title(self) -> str:

@@ -158,13 +158,13 @@ def validate(
     `engines` are members of `traces.replay`; `access` has permissions to write; a file that is made is removed at the end.
     """
     check(on, files, access, engines)
-    disk = fitted_disk(preset, files[0].page_size)
-    joins = [_predict(algorithm, preset, disk, files, setting) for algorithm in setting.algorithms]
-    for one, engine in product(joins, engines):
+    result = JoinsValidation(str(on), preset, fitted_disk(preset, files[0].page_size), files, setting, engines, [])
+    result.joins.extend(_predict(algorithm, result) for algorithm in setting.algorithms)
+    for one, engine in product(result.joins, engines):
         if one.overlap and "think" not in load_engine(engine).PACES:
             raise RefusedError(f"engine: {engine} does not keep requests of {one.algorithm} that overlap; take builtin")
     exists = on.exists()
-    total = setting.repeats * len(joins) * (1 + len(engines))
+    total = setting.repeats * len(result.joins) * (1 + len(engines))
     step = 0
 
     def tell(what: str) -> None:
@@ -177,17 +177,17 @@ def validate(
         with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
             trace = Path(folder) / "join.parquet"
             for number in range(setting.repeats):
-                for one in joins:
+                for one in result.joins:
                     tell(one.algorithm)
                     # what an earlier run has made is overwritten without being asked again
-                    _execute(one, on, preset, files, setting, access.allow_write, access.replace or (not exists and on.exists()), trace)
+                    _execute(one, on, result, access.allow_write, access.replace or (not exists and on.exists()), trace)
                     for engine in engines if number % 2 == 0 else reversed(engines):
                         tell(f"{one.algorithm}, replayed by {engine}")
                         _replay(one, on, trace, engine, access.destroy)
     finally:
         if not exists:
             on.unlink(missing_ok=True)
-    return JoinsValidation(str(on), preset, disk, files, setting, engines, joins)
+    return result
 
 
 def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engines: Sequence[str]) -> None:
@@ -200,8 +200,8 @@ def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engi
         check_typed(on, access.destroy)
 
 
-def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
-    how = setting.of(algorithm)
+def _predict(algorithm: str, result: JoinsValidation) -> Witnesses:
+    how, files, preset = result.setting.of(algorithm), result.files, result.preset
     parameters, allocation = divide(how, files, preset)
     join, machine = partial(plan_join, algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
     (cost,) = run(join, files, [machine], strands=parameters.strands > 1)
@@ -209,7 +209,8 @@ def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, 
         simulated, cost_model = [cost.elapsed_in(phase.name) / SECONDS for phase in cost.phases], None
     else:
         simulated = [phase.io_time / SECONDS for phase in cost.phases]
-        cost_model = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
+        sizes = sizes_of(files, result.setting.memory, algorithm, parameters, cost.result_rows)
+        cost_model = formula(algorithm, sizes, result.disk, allocation)
     level = cost.outstanding.as_dict()
     phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
     by_phase = {phase.name: phase.seconds(cost_model.disk) for phase in cost_model.phases} if cost_model else {}
@@ -219,18 +220,9 @@ def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, 
     return Witnesses(algorithm, phases, requests, simulated, formulas, remarks=remarks, overlap=bool(level and level["max"] > 1))
 
 
-def _execute(
-    one: Witnesses,
-    on: Path,
-    preset: Preset,
-    files: tuple[HeapFile, HeapFile],
-    setting: JoinsSetting,
-    allow_write: bool,
-    replace: bool,
-    trace: Path,
-) -> None:
-    how = setting.of(one.algorithm)
-    parameters, allocation = divide(how, files, preset)
+def _execute(one: Witnesses, on: Path, result: JoinsValidation, allow_write: bool, replace: bool, trace: Path) -> None:
+    how, files = result.setting.of(one.algorithm), result.files
+    parameters, allocation = divide(how, files, result.preset)
     with (
         RealDevice(on, needed_for(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
         ParquetRecorder(trace) as recorder,

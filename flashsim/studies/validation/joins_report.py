@@ -74,7 +74,6 @@ class Witnesses:
     formula: Seconds | None
     #: By phase, that its formula is a bound, or that there is none; empty where neither is so.
     remarks: list[str] = field(default_factory=list)
-    #: Bytes moved by an execution.
     bytes: int = 0
     #: The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `shortest_times`, request by request.
     executed: list[Floats] = field(default_factory=list)

@@ -148,7 +148,6 @@ class Validation:
 
     #: One a claim, in order.
     judgements: Sequence[Judgement]
-    #: The runs behind them.
     results: Results
 
     def rows(self) -> list[dict[str, Any]]:

@@ -7,10 +7,10 @@ import struct
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.apps.serving_client import go, hello, option, option_replies, request
 
 from flashsim.apps.serving.protocol import Conversation, Export, Request, refusal
 from tests.apps.serving import nbd_client as nbd
+from tests.apps.serving.nbd_client import go, hello, option, option_replies, request
 from tests.cases import with_each
 from tests.tiers import examples
 

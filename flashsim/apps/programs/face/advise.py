@@ -1,7 +1,5 @@
 """``flashsim advise`` and ``fs.advise``: which drive suits a load."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

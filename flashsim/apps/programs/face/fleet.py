@@ -3,8 +3,6 @@
 Each has a volume of the trace, or begins the trace at a place of its own, and a state of its own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

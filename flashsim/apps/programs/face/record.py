@@ -1,7 +1,5 @@
 """``flashsim record`` and ``crash``, ``fs.record`` and ``fs.crash``: what a program asks of files, and what a power cut leaves of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
