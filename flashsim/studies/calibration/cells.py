@@ -95,7 +95,7 @@ def cells(least: int, write: bool) -> list[CalibrationCell]:
 
 
 #: Rounds after the first, which only tells how long each cell takes.
-ROUNDS = 5
+_ROUNDS = 5
 #: Calls of a visit that count, at most.
 _MOST_CALLS = 64
 _RESAMPLES = 200
@@ -156,12 +156,10 @@ def samples(cell: CalibrationCell, completions: Completions) -> Floats:
     return times if len(cell.sizes) == 1 else times.mean(keepdims=True)
 
 
-def measure(
-    target: Target, cells: Sequence[CalibrationCell], time: int, seed: int, progress: Progress | None = None, rounds: int = ROUNDS
-) -> list[CellTimes]:
+def measure(target: Target, cells: Sequence[CalibrationCell], time: int, seed: int, progress: Progress | None = None) -> list[CellTimes]:
     """Measure all cells within about `time` ns of the device's own time (a simulated drive's is virtual)."""
     ends = [0]
-    share, calls = time / (rounds * len(cells)), []
+    share, calls = time / (_ROUNDS * len(cells)), []
     for index, cell in enumerate(cells):  # the first round: how long a call takes, pauses between calls included
         completions = target.measure(cell.requests(target.size, seed, -1, index), 0)
         ends.append(int(completions["completed"].max()))
@@ -170,11 +168,11 @@ def measure(
     visits: list[list[Floats]] = [[] for _ in cells]
     latencies: list[list[Floats]] = [[] for _ in cells]
     order = generator(seed, "order")
-    for number in range(rounds):
+    for number in range(_ROUNDS):
         for place, index in enumerate(order.permutation(len(cells))):
             cell = cells[index]
             if progress:
-                progress(number * len(cells) + place, rounds * len(cells), cell.name)
+                progress(number * len(cells) + place, _ROUNDS * len(cells), cell.name)
             requests = [cell.requests(target.size, seed, number, call) for call in range(-1, calls[index])]
             calls_made = [target.measure(each, 0) for each in requests][1:]
             visits[index].append(np.concatenate([samples(cell, completions) for completions in calls_made]))

@@ -69,23 +69,6 @@ class Fleet:
             rows.append(row | {"write_amplification": wear.get("write_amplification"), "years": wear.get("years")})
         return rows
 
-    def failing(self) -> int:
-        """Drives whose blocks have had their rated erases before the years that are needed."""
-        return sum(row["years"] is not None and row["years"] < self.study.years for row in self.rows())
-
-    def as_dict(self) -> dict[str, Any]:
-        study = asdict(self.study) | {"trace": None, "stamps": None}
-        percentiles = [
-            {name: None if value != value else value for name, value in row.items()} for row in self.percentiles().to_dict("records")
-        ]
-        return {"study": study, "drives": self.rows(), "failing": self.failing(), "percentiles": percentiles}
-
-    def percentiles(self) -> pd.DataFrame:
-        """A row a percentile of drives: latencies (us), write amplification, years."""
-        frame = pd.DataFrame(self.rows()).drop(columns=["drive", "volume", "begin_s", "requests"]).astype(float)
-        rows = [frame.quantile(share / 100, interpolation="nearest") for share in _SHARES]
-        return pd.DataFrame(rows).reset_index(drop=True).assign(share=_SHARES)
-
 
 def span_of(source: Source) -> int:
     """Nanoseconds from a trace's first arrival to its last."""
@@ -140,10 +123,22 @@ class FleetOutcome(Outcome):
 
     FILES = (TABLE, PICTURE)
 
+    def failing(self) -> int:
+        """Drives whose blocks have had their rated erases before the years that are needed."""
+        return sum(row["years"] is not None and row["years"] < self.result.study.years for row in self.result.rows())
+
+    def as_dict(self) -> dict[str, Any]:
+        study = asdict(self.result.study) | {"trace": None, "stamps": None}
+        percentiles = [
+            {name: None if value != value else value for name, value in row.items()} for row in self.percentiles().to_dict("records")
+        ]
+        return {"study": study, "drives": self.result.rows(), "failing": self.failing(), "percentiles": percentiles}
+
     def percentiles(self) -> pd.DataFrame:
         """A row a percentile of drives: latencies (us), write amplification, years."""
-        frame: pd.DataFrame = self.result.percentiles()
-        return frame
+        frame = pd.DataFrame(self.result.rows()).drop(columns=["drive", "volume", "begin_s", "requests"]).astype(float)
+        rows = [frame.quantile(share / 100, interpolation="nearest") for share in _SHARES]
+        return pd.DataFrame(rows).reset_index(drop=True).assign(share=_SHARES)
 
     def printout(self) -> Iterator[Part]:
         """Failures, and percentiles over drives."""
@@ -154,7 +149,7 @@ class FleetOutcome(Outcome):
         known = [row["years"] for row in self.result.rows() if row["years"] is not None]
         if not known:
             return "How long the drives live is not known: their rated erases are not, or nothing is written."
-        failing = f"{self.result.failing():,} of {len(known):,} drives have had their rated erases before {self.result.study.years:g} years"
+        failing = f"{self.failing():,} of {len(known):,} drives have had their rated erases before {self.result.study.years:g} years"
         return f"{failing}; the first after {min(known):.3g}."
 
     def _table(self) -> Table:
