@@ -149,8 +149,12 @@ def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -
 
 def _erased(repetitions: Sequence[Mapping[str, int]]) -> bool:
     """True if blocks were erased in the third quarter of repetitions and in the last: no free blocks are left that writes could take."""
+    return all(any(each["erases"] for each in part) for part in _last_quarters(repetitions))
+
+
+def _last_quarters(repetitions: Sequence[Mapping[str, int]]) -> tuple[Sequence[Mapping[str, int]], ...]:
     count = len(repetitions)
-    return all(any(each["erases"] for each in part) for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]))
+    return repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]
 
 
 def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
@@ -158,10 +162,8 @@ def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
     count = len(repetitions)
     if count < 4 or count & (count - 1):
         return False
-    third, last = (
-        sum(each["programmed"] for each in part) / max(1, sum(each["written"] for each in part))
-        for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :])
-    )
+    parts = _last_quarters(repetitions)
+    third, last = (sum(each["programmed"] for each in part) / max(1, sum(each["written"] for each in part)) for part in parts)
     return abs(third - last) <= _SETTLED * last
 
 
@@ -194,7 +196,7 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
             tried[speed] = {"speed": speed, "duration": report.duration} | _latencies(report)
         return tried[speed]
 
-    with activity(f"looking for the load of {run.device_name}") as progress:
+    with activity(f"looking for the load of {load['device']}") as progress:
         limit, settled = run.limit(play(1.0)["duration"])
         greatest = greatest_load(
             lambda speed: speed <= limit and bool(play(speed)[latency] <= most),
@@ -246,7 +248,6 @@ class _Runs:
 
     def __init__(self, load: Load) -> None:
         self._load = load
-        self.device_name = load.device
         self._what, self._drive, self.state = _ready(load)
         self.device = self._drive
 

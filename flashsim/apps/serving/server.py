@@ -192,9 +192,9 @@ class Connection(asyncio.Protocol):
             return
         received, refused = monotonic_ns(), []
         while self._queue and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
-            request = self._queue[0]
+            request = self._queue[0]  # longer ones than there may be are refused
             carries = min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
-            if not self._server.has_room(self, carries):  # longer requests than there may be are refused
+            if not self._server.has_room(self, carries):
                 break
             served = self._server.drive.take(self._queue.popleft(), self._stream, received)
             if served.error:

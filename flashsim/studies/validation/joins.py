@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import count, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +164,11 @@ def validate(
         if one.overlap and "think" not in load_engine(engine).PACES:
             raise RefusedError(f"engine: {engine} does not keep requests of {one.algorithm} that overlap; take builtin")
     exists = on.exists()
-    total = setting.repeats * len(result.joins) * (1 + len(engines))
-    step = 0
+    steps, total = count(), setting.repeats * len(result.joins) * (1 + len(engines))
 
     def tell(what: str) -> None:
-        nonlocal step
         if progress:
-            progress(step, total, what)
-        step += 1
+            progress(next(steps), total, what)
 
     try:
         with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:

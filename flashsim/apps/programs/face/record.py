@@ -193,9 +193,7 @@ class PowerCutOutcome(Outcome):
 
 
 def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> Drive:
-    if device is None:
-        return Drive(not ignore_flush or cache == "protected", not whole_pages)
-    flash = presets.load(device).flash
+    flash = presets.load(device).flash if device else None
     protected = cache == "protected" or (cache is None and flash is not None and flash.keeps_acknowledged)
     return Drive(not ignore_flush or protected, not whole_pages, device)
 
