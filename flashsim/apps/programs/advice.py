@@ -236,7 +236,9 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
         settings = replace(settings, jobs=max(1, min(settings.jobs, free // room)))
     results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
     advised = [
-        DriveAdvice(preset, study, *(results[job] for job in jobs.get(device, ())), problem=problems.get(device))
+        DriveAdvice(preset, study, *(results[job] for job in jobs[device]))
+        if device in jobs
+        else DriveAdvice(preset, study, problem=problems[device])
         for device, preset in drives.items()
     ]
     advised.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))

@@ -81,7 +81,7 @@ def device_serve(
         journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
-            pace = {0: "no latency imposed", 1: "in real time"}.get(time_scale, f"{time_scale:g} real seconds a simulated one")
+            pace = {0.0: "no latency imposed", 1.0: "in real time"}.get(time_scale, f"{time_scale:g} real seconds a simulated one")
             state_line = [f"state before: {state}"] if state else []
             with suppress(StandardOutputError):  # clients come all the same
                 say(f"{device.name}, {format_size(device.capacity)}, {pace}, at {place.uri}", *state_line)
