@@ -43,14 +43,9 @@ def record(
 ) -> Recording:
     """Run a program, or attach to one, until it ends; the calls that it made.
 
-    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.
-
-    Parameters
-    ----------
-    contents, extents
-        Also record the bytes that are written; also ask the file system where the files lie, once the program has ended.
-    folder, before
-        Where the program runs; here without it.  All files below it when the program begins, which are numbered in this order.
+    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.  With `contents` the bytes that
+    are written are recorded too, with `extents` where the files lie, as the file system says once the program has ended.  The program runs
+    in `folder`, without one here; `before` holds all files below it when the program begins, which are numbered in this order.
 
     Raises
     ------
