@@ -137,7 +137,7 @@ def compare(
         fields.refuse({"--time": time != 30 * SECONDS, "--seed": seed}, "the preset is not calibrated here")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
-    setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, dict(choices))
+    setting = joins_report.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, dict(choices))
     both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:

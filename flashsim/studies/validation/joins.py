@@ -6,17 +6,15 @@ et al., with the latency and transfer that the preset itself shows.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise, product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.protocols import Label, Progress
@@ -37,8 +35,8 @@ from flashsim.studies.formulas.comparison import BOUND, formula, sizes_of
 from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.drives import disk_of
-from flashsim.studies.runs.joining import JoinSetting, check_names, divide, needed_for
-from flashsim.studies.validation.joins_report import UNKNOWN, Begins, Floats, JoinsValidation, Witnesses
+from flashsim.studies.runs.joining import divide, needed_for
+from flashsim.studies.validation.joins_report import UNKNOWN, Begins, Floats, JoinsSetting, JoinsValidation, Witnesses
 from models.disk import Disk
 from traces.file.recording import ParquetRecorder
 from traces.replay.base import load_engine
@@ -51,27 +49,6 @@ _COUNT = 24
 #: Writes of a call.
 _TOGETHER = 256
 _AREA = 64 * MIB
-
-
-@dataclass(frozen=True)
-class JoinsSetting:
-    """Joins of a validation: algorithms, memory in pages, repeats on the real device, and options for the joins that have them."""
-
-    algorithms: Sequence[str]
-    memory: int
-    repeats: int = 5
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        known = {option for algorithm in self.algorithms for option in FAMILY.load(algorithm).OPTIONS}
-        strange = {name: value for name, value in self.options.items() if value is not None and name not in known}
-        for algorithm in self.algorithms:
-            check_names(replace(self.of(algorithm), **strange), None)  # which refuses what no join here takes
-
-    def of(self, algorithm: str) -> JoinSetting:
-        takes = FAMILY.load(algorithm).OPTIONS
-        options = {name: value for name, value in self.options.items() if name in takes}
-        return JoinSetting(algorithm, self.memory, cpu=None, **options)
 
 
 class RequestTimes:

@@ -1,18 +1,17 @@
 """The result of joins, its table, its picture and its page: formula, simulation and real device side by side, phase by phase."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from algorithms.joins.base import JOINS as FAMILY
 from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 from flashsim.device.presets import Preset
 from flashsim.storage.heap_file import HeapFile
@@ -20,10 +19,8 @@ from flashsim.studies.presentation.plots import LINES, legend, panels
 from flashsim.studies.presentation.report import Report
 from flashsim.studies.presentation.section import Section
 from flashsim.studies.presentation.tables import Entry, Table, captioned, difference, same
+from flashsim.studies.runs.joining import JoinSetting, check_names
 from models.disk import Disk
-
-if TYPE_CHECKING:
-    from flashsim.studies.validation.joins import JoinsSetting
 
 Floats = npt.NDArray[np.float64]
 Seconds = list[float]
@@ -60,6 +57,27 @@ WHY = (
     "meet the file system's journal and first-time allocation."
 )
 _HATCHES = ("", "//", "..", "xx", "\\\\")
+
+
+@dataclass(frozen=True)
+class JoinsSetting:
+    """Joins of a validation: algorithms, memory in pages, repeats on the real device, and options for the joins that have them."""
+
+    algorithms: Sequence[str]
+    memory: int
+    repeats: int = 5
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = {option for algorithm in self.algorithms for option in FAMILY.load(algorithm).OPTIONS}
+        strange = {name: value for name, value in self.options.items() if value is not None and name not in known}
+        for algorithm in self.algorithms:
+            check_names(replace(self.of(algorithm), **strange), None)  # which refuses what no join here takes
+
+    def of(self, algorithm: str) -> JoinSetting:
+        takes = FAMILY.load(algorithm).OPTIONS
+        options = {name: value for name, value in self.options.items() if name in takes}
+        return JoinSetting(algorithm, self.memory, cpu=None, **options)
 
 
 @dataclass
