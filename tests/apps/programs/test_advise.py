@@ -300,7 +300,7 @@ def test_drives_of_a_fleet_are_the_same_whoever_makes_them_and_each_is_a_replay(
         replay(source, drive, ReplaySettings("timed"), survey(source), report.add)
     assert by_operation(report)[ALL].percentile(99) == rows["p99_us"].iloc[0] * MICROSECONDS
     assert fs.fleet(trace, device=small, drives=3, limit=250, jobs=1).summary()["requests"].tolist() == [250] * 3
-    assert again.result.verdict().endswith(f"{rows.years.min():.3g}.")
+    assert again.verdict().endswith(f"{rows.years.min():.3g}.")
 
 
 def test_volumes_of_a_trace_go_to_drives_in_turn(small: str) -> None:

@@ -142,9 +142,9 @@ class FleetOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         """Failures, and percentiles over drives."""
-        yield from (self.title, "", Explanation(self._verdict()), "", self._table())
+        yield from (self.title, "", Explanation(self.verdict()), "", self._table())
 
-    def _verdict(self) -> str:
+    def verdict(self) -> str:
         """How many drives fail."""
         known = [row["years"] for row in self.result.rows() if row["years"] is not None]
         if not known:
