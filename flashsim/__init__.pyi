@@ -7,8 +7,8 @@ from flashsim.apps.labs.face.labs import labs as labs
 from flashsim.apps.papers.face.papers import papers as papers
 from flashsim.apps.papers.face.reproduce import reproduce as reproduce
 from flashsim.apps.programs.face.advise import advise as advise
-from flashsim.apps.programs.face.crash import crash as crash
 from flashsim.apps.programs.face.fleet import fleet as fleet
+from flashsim.apps.programs.face.record import crash as crash
 from flashsim.apps.programs.face.record import record as record
 from flashsim.apps.serving.command import device_serve as device_serve
 from flashsim.operations.face.algorithms import algorithms as algorithms

@@ -4,5 +4,5 @@ COMMANDS = {
     "record": "face.record:record",
     "advise": "face.advise:advise",
     "fleet": "face.fleet:fleet",
-    "crash": "face.crash:crash",
+    "crash": "face.record:crash",
 }

@@ -78,7 +78,8 @@ def standing(pid: int) -> Iterator[State]:
         raise InvalidParameterError("pid", pid, "the process ended before recording began") from None
     finally:
         if not was_still:
-            _continue(pid)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def wait_attached(pid: int, strace: subprocess.Popen[bytes], state: State) -> None:
@@ -115,13 +116,6 @@ def _receivers(lines: Path, name: str) -> set[int]:
     return got
 
 
-def _continue(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGCONT)
-    except ProcessLookupError:
-        return
-
-
 def _wait(condition: Callable[[], bool]) -> bool:
     """Wait a while for a condition; whether it came."""
     end = time.monotonic() + _PATIENCE
@@ -140,7 +134,6 @@ def _tasks(pid: int) -> Sequence[Path]:
 
 
 def _is_still(pid: int) -> bool:
-    """Whether no thread of a process runs."""
     return all(_status_of(task, "State")[:1] in ("T", "t", "Z", "X", "") for task in _tasks(pid))
 
 

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cached_property
@@ -11,13 +11,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from flashsim.apps.programs.copies import left
-from flashsim.apps.programs.cut_report import Coverage, CutReport
-from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, modes
-from flashsim.apps.programs.looks import looked_at, watched
+from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, looked_at, modes, watched
 from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
-from flashsim.apps.programs.outcomes import Outcomes
-from flashsim.apps.programs.recipes import Answer, Cut, Failure, shortest
+from flashsim.apps.programs.outcomes import Answer, Coverage, Cut, CutReport, Failure, Outcomes, shortest
 from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
 from flashsim.core.errors import RefusedError, option
 from flashsim.core.protocols import Progress
@@ -50,19 +46,10 @@ class Drive(NamedTuple):
 class PowerCuts:
     """All power cuts of one recording.
 
-    Parameters
-    ----------
-    before
-        Files and folders below `folder` when the program began (`flashsim.apps.programs.images.snapshot`), which the recording
-        numbers in this order.
-    after
-        The same when it had ended, which the calls have to lead to.
-    check
-        Shell command that looks at the files left, in a copy of the folder; it passes if its exit code is 0.
-    outcomes
-        Outcomes of a cut that are looked at, at most: all, if there are no more.
-    limit
-        Seconds that a check may take.
+    `before` holds files and folders below `folder` when the program began (`flashsim.apps.programs.images.snapshot`), which the recording
+    numbers in this order, and `after` the same when it had ended, which the calls have to lead to.  The shell command `check` looks at the
+    files left, in a copy of the folder, for at most `limit` seconds; it passes if its exit code is 0.  Of a cut at most `outcomes` are
+    looked at: all, if there are no more.
     """
 
     def __init__(
@@ -82,9 +69,11 @@ class PowerCuts:
             row |= {name: unescaped(row[name]) for name in ("path", "other") if row[name]}
         for source, row in pairwise(rows):
             row["source"] = source
-        #: Numbers of the calls that matter in the recording, and the calls.
-        self._moved = _moved_in(rows, f"{folder}/")
+        moving = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(f"{folder}/")]
+        #: Numbers of files that are renamed or linked into the folder, and the folders where they were.
+        self._moved = {row["file"] for row in moving if row["file"] >= 0} | {os.path.dirname(row["path"]) for row in moving}
         is_printed = [bool(row["flags"] & schema.PRINTED) for row in rows]
+        #: Numbers of the calls that matter in the recording, and the calls.
         self.numbers = [at for at, row in enumerate(rows) if is_printed[at] or _matters(row, f"{folder}/", self._moved)]
         self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
@@ -118,7 +107,7 @@ class PowerCuts:
                 fresh = []
                 for cut in cuts:
                     self.report.cuts += 1
-                    image = self._image(cut)
+                    image = self._below(cut.files.image(cut.remains))
                     key = digest(image, cut.printed)
                     if key not in self._answers:
                         self._answers[key] = None
@@ -150,14 +139,13 @@ class PowerCuts:
         if source["offset"] is not None and source["path"].startswith(f"{self.folder}/"):
             content = files.content(source["file"])[source["offset"] :][:length]
         if len(content) < length:
-            content = left(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
+            content = _left(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
         if len(content) < length:
             raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escaped(source['path'])}; its bytes are lost")
         return content
 
     @cached_property
     def _last_paths(self) -> dict[int, str]:
-        """Paths that files have in the end."""
         files = _frozen(self.files)
         for number, row in enumerate(self.rows):
             self._apply(files, number, {**row, "content": None})
@@ -203,7 +191,7 @@ class PowerCuts:
         last = _frozen(files), printed
         yield Cut(0, files.everything(), last[0], printed)
         for number, row in enumerate(self.rows):
-            states = self._under_way(files, number, row, printed)
+            states = [(self._under_way(files, number, row), printed)] if row["call"] in schema.WRITES and row["flags"] & SYNCED else []
             printed += _printed(row)
             self.report.calls += self._apply(files, number, row)
             for state, output in (*states, (_frozen(files), printed)):
@@ -219,13 +207,11 @@ class PowerCuts:
         possible = None if outcomes.possible is None else outcomes.possible.total()
         self.report.coverage.append(Coverage(self._call(number), possible, outcomes.tried.total(), outcomes.untried()))
 
-    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any], printed: bytes) -> list[tuple[VolatileFiles, bytes]]:
+    def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> VolatileFiles:
         """Files while a synchronous write is under way: all that it writes may be there or not."""
-        if row["call"] not in schema.WRITES or not row["flags"] & SYNCED:
-            return []
         written = _frozen(files)
         self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
-        return [(written, printed)]
+        return written
 
     def _drive_cuts(self, files: VolatileFiles) -> Iterator[Cut]:
         """Cuts of the simulated drive: what its sectors hold, of the effects of calls that had begun."""
@@ -235,7 +221,7 @@ class PowerCuts:
         for count, moment in enumerate(self._on_drive, 1):
             remains, state, is_durable_there = there.at(moment)
             cut = Cut(max(0, there.returned - 1), remains, state, b"".join(map(_printed, self.rows[: there.returned])))
-            images.add(digest(self._image(cut), cut.printed))
+            images.add(digest(self._below(state.image(remains)), cut.printed))
             lost += not is_durable_there
             self.report.on_drive = {"cuts": count, "images": len(images), "lost_durable": lost}
             yield cut
@@ -243,9 +229,6 @@ class PowerCuts:
     def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
         """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""
         return _matters(row, f"{self.folder}/", self._moved) and files.apply(number, row)
-
-    def _image(self, cut: Cut) -> dict[str, bytes]:
-        return self._below(cut.files.image(cut.remains))
 
     def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
         """Files below the folder, by paths within it, with symbolic links to such files that lead to those of the image."""
@@ -256,7 +239,6 @@ class PowerCuts:
         return below | {path: os.fsencode(os.path.relpath(target, os.path.dirname(path[:-2]))) for path, target in targets.items()}
 
     def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
-        """The check's exit code on an image, and its output."""
         folder = self._folders.get()
         try:
             return folder.look(image, printed, self.check, self.limit)
@@ -280,7 +262,7 @@ class PowerCuts:
         """The shortest recipe that fails with the same answer; after many searches what this cut lost or kept."""
 
         def fails(remains: Remains) -> bool:
-            image = self._image(cut._replace(remains=remains))
+            image = self._below(cut.files.image(remains))
             key = digest(image, cut.printed)
             known = self._answers.get(key) or self._tried.get(key)
             if known is None:
@@ -310,11 +292,9 @@ class PowerCuts:
         return words + [f"not made yet: {self._call(number)}" for number in after]
 
     def _short(self, path: str | None) -> str:
-        """A path without the folder."""
         return escaped((path or "").removeprefix(f"{self.folder}/"))
 
     def _call(self, number: int) -> str:
-        """A call in words."""
         row = self.rows[number]
         details = [self._short(row["path"]), *([f"-> {self._short(row['other'])}"] if row["call"].startswith("rename") else [])]
         details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
@@ -330,15 +310,7 @@ def _frozen(files: VolatileFiles) -> VolatileFiles:
 
 
 def _printed(row: Mapping[str, Any]) -> bytes:
-    """Bytes that a call writes to standard output."""
     return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
-
-
-def _moved_in(rows: Sequence[Mapping[str, Any]], folder: str) -> set[Any]:
-    """Numbers of files that are renamed or linked into a folder, and the folders where they were."""
-    named = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(folder)]
-    moved = {row["file"] for row in named if row["file"] >= 0}
-    return moved | {os.path.dirname(row["path"]) for row in named}
 
 
 def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:
@@ -352,6 +324,25 @@ def _matters(row: Mapping[str, Any], folder: str, moved: set[Any]) -> bool:
 def _in_batches(cuts: Iterator[Cut], size: int) -> Iterator[list[Cut]]:
     while batch := list(islice(cuts, size)):
         yield batch
+
+
+def _left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:
+    """Bytes of a copy that stand in its target's last content; none where a later call may have changed them."""
+    if copy["offset"] is None:
+        return b""
+    place = slice(copy["offset"], copy["offset"] + copy["length"])
+    return b"" if any(row["file"] == copy["file"] and _changes(row, place) for row in later) else content[place]
+
+
+def _changes(row: Mapping[str, Any], place: slice) -> bool:
+    if row["error"]:
+        return False
+    if row["call"] in schema.WRITES:
+        begin = row["offset"]
+        return begin is None or (begin < place.stop and place.start < begin + (row["result"] or 0))
+    if row["call"] in ("truncate", "ftruncate"):
+        return bool((row["length"] or 0) < place.stop)
+    return bool(row["flags"] & schema.TRUNCATE) or (row["call"] == "fallocate" and row["other"] not in ("0", "FALLOC_FL_KEEP_SIZE"))
 
 
 def _line(output: str) -> str:

@@ -1,6 +1,8 @@
-"""Images of files in folders, which a check looks at."""
+"""Images of files in folders, which a check looks at, and which files it looks at: ``strace`` watches it once."""
 
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,6 +13,8 @@ from pathlib import Path
 
 from flashsim.core.errors import CapacityError, RefusedError
 from flashsim.core.units import GIB, format_size
+from traces.calls.strace import OPTIONS
+from traces.calls.syntax import unhex
 
 #: Environment variable of a check: a file with what the program had printed by the cut.
 PRINTED = "FLASHSIM_PRINTED"
@@ -22,6 +26,10 @@ _MOST = GIB
 _MOST_FILES = 100_000
 #: Time of the last change, ns, of files that nobody has changed since they were written here.
 _UNCHANGED = 10**18
+_HEX = r"(?:\\x[0-9a-f]{2})*"
+#: A name in a call, with the folder that it begins in, if a descriptor says that; and what a descriptor stands for.
+_NAME = re.compile(rf'(?:<({_HEX})>, )?"({_HEX})"')
+_DESCRIPTOR = re.compile(rf"<({_HEX})>")
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -76,7 +84,6 @@ def difference(image: Mapping[str, bytes], other: Mapping[str, bytes]) -> tuple[
 
 
 def _words(image: Mapping[str, bytes], path: str) -> str:
-    """Description of the thing at a path."""
     if path in image:
         return f"a file of {len(image[path]):,} B"
     if f"{path}{LINK}" in image:
@@ -171,3 +178,22 @@ def digest(image: Mapping[str, bytes], printed: bytes) -> bytes:
     """A digest of an image and output; Python keeps the hash of bytes with them, so that files that stay are hashed once."""
     parts = [f"{path}\0{len(content)}\0{hash(content)}" for path, content in sorted(image.items())]
     return blake2b("\0".join([str(hash(printed)), *parts]).encode(errors="surrogateescape"), digest_size=16).digest()
+
+
+def watched(check: str, log: Path) -> str:
+    """A shell command that runs a check, with the check's exit code, and writes its calls that name files."""
+    strace = ["strace", "-D", *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=%file", "-o", str(log)]
+    return shlex.join([*strace, "--", "sh", "-c", check])
+
+
+def looked_at(log: Path, folder: Path) -> set[str]:
+    """Paths within a folder that a check named or opened, there or not; names that it listed are none, since Python lists where it runs."""
+    named, root = set[str](), os.fsencode(os.path.realpath(folder))
+    with log.open(encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            names = _NAME.findall(line)[: 1 if "execve" in line else None]  # a program's arguments are no names yet
+            paths = [unhex(text) for text in _DESCRIPTOR.findall(line)]
+            paths += [os.path.join(root, unhex(place), unhex(name)) for place, name in names]
+            below = (path for path in map(os.path.normpath, paths) if path.startswith(os.path.join(root, b"")))
+            named.update(os.fsdecode(os.path.relpath(path, root)) for path in below)
+    return named

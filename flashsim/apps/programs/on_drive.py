@@ -5,8 +5,6 @@ waits for; then a fresh drive gets them at the same times, and loses power at ev
 it when the request was made that its sectors hold; names and sizes are those of the journal's transactions that are there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -49,19 +47,13 @@ class Moment(NamedTuple):
 
 
 class ProgramRequests(DeviceRequests):
-    """Requests of a program, with the pages of files and the transactions that they write.
-
-    Attributes
-    ----------
-    pages
-        The file and the first page that a request writes, by the request's number.
-    transactions
-        Numbers of the first request of each transaction and of the first behind it.
-    """
+    """Requests of a program, with the pages of files and the transactions that they write."""
 
     def __init__(self, table: pa.Table) -> None:
         super().__init__(table)
+        #: The file and the first page that a request writes, by the request's number.
         self.pages: dict[int, Page] = {}
+        #: Numbers of the first request of each transaction and of the first behind it.
         self.transactions = list[tuple[int, int]]()
         for number, call in enumerate(self._calls):
             self.take(number, call)
@@ -94,14 +86,7 @@ class ProgramRequests(DeviceRequests):
 class DriveCuts:
     """Power cuts of a drive that a program writes to; it holds what the program uses, and nothing between.
 
-    Parameters
-    ----------
-    table
-        Recorded calls, whose numbers are their rows.
-    device
-        The drive's preset, of which a small part is simulated.
-    keeps_flushed
-        Whether it does anything at a flush; one that does not takes it for a read.
+    A small part of the preset `device` is simulated.  Without `keeps_flushed` a flush does nothing: it is taken for a read.
 
     Raises
     ------
@@ -197,19 +182,7 @@ def _differing(model: DeviceModel) -> list[int]:
 class FilesOnDrive:
     """Files of a program at moments of a drive, later and later ones.
 
-    Parameters
-    ----------
-    files
-        Before the first call.
-    rows, numbers
-        Calls that matter, and their numbers in the recording.
-    apply
-        Takes a call.
-
-    Attributes
-    ----------
-    returned
-        Calls, of those that matter, that had returned, and all before them.
+    `files` are those before the first call, `rows` the calls that matter, `numbers` theirs in the recording; `apply` takes a call.
     """
 
     def __init__(
@@ -220,6 +193,7 @@ class FilesOnDrive:
         apply: Callable[[VolatileFiles, int, Mapping[str, Any]], Any],
     ) -> None:
         self.files, self.rows, self.numbers, self._apply = files, rows, numbers, apply
+        #: Calls, of those that matter, that had returned, and all before them.
         self.returned = 0
         #: The last call of which each page, and the journal, has to be there.
         self._pages: dict[Page, int] = {}

@@ -1,10 +1,15 @@
-"""Outcomes of a power cut: each pending effect is lost, whole, or torn between sectors that it wrote, as the order of effects allows."""
+"""Outcomes of a power cut: each pending effect is lost, whole, or torn between sectors that it wrote, as the order of effects allows.
 
+A failure among them is told by the fewest calls whose effects were lost, or kept though others were lost.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain, combinations, count, islice, product
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,6 +23,10 @@ _COUNTED, _VERSIONS = 64, 24
 _SEVERAL = 3
 #: Pages of which pairs are drawn at most, and draws in a row that repeat others before no more are expected.
 _PAIRED, _REPEATS = 40, 60
+#: Lost effects that are a short recipe, beside which none of kept ones is looked for.
+_FEW = 3
+#: Effects of a list too long to be read; shorter ones are told rather than that nothing is kept.
+_LONG = 10
 #: Outcomes that are alike in how many pages, and the journal, lost something, and how many pages are torn.
 Class = tuple[int, int]
 #: Pages that lose something, with None for the journal, and pages that are torn.
@@ -40,13 +49,7 @@ class States(NamedTuple):
 
 
 class Outcomes:
-    """Outcomes of one cut.
-
-    Attributes
-    ----------
-    tried
-        How many outcomes of each class have been given out.
-    """
+    """Outcomes of one cut."""
 
     def __init__(self, files: VolatileFiles, draw: np.random.Generator, tears: bool = True) -> None:
         self.files, self._draw, self._tears = files, draw, tears
@@ -56,6 +59,7 @@ class Outcomes:
             self._patches.setdefault(patch.page, []).append(patch)
         self._states = dict[tuple[Page, int], States]()
         self._versions = dict[Page, list[tuple[int, ...]]]()
+        #: How many outcomes of each class have been given out.
         self.tried = Counter[Class]()
 
     @cached_property
@@ -81,7 +85,6 @@ class Outcomes:
         return tuple(_words(each) for each in sorted(self._classes() - set(self.tried)))
 
     def _classes(self) -> set[Class]:
-        """Classes of which there are outcomes."""
         if self.possible is not None:
             return set(self.possible)
         pages = self._visible[-1]
@@ -162,7 +165,6 @@ class Outcomes:
         return {part for part in parts if drawn[part] < lost}, {part for part in parts if part and lost <= drawn[part] < torn}
 
     def _drawn(self, which: _Drawn) -> tuple[int, dict[Page, State]]:
-        """One outcome in which these parts are lost or torn."""
         lost, torn = which
         changes = int(self._draw.integers(self._end)) if None in lost and self._end else self._end
         states = self._kept(changes)
@@ -212,3 +214,134 @@ def _words(each: Class) -> str:
     """A class such as "1 lost, 2 torn"."""
     parts = [f"{number}{' or more' * (number == _SEVERAL)} {what}" for number, what in zip(each, ("lost", "torn"), strict=True) if number]
     return ", ".join(parts) or "all kept"
+
+
+class Answer(NamedTuple):
+    """A check's exit code, and the last line that it printed, in which numbers of several digits are 0: times differ from run to run."""
+
+    code: int
+    last_line: str
+
+    @classmethod
+    def of(cls, code: int, output: str) -> Self:
+        return cls(code, re.sub(r"0x[0-9a-f]+|\d{2,}", "0", (output.strip().splitlines() or [""])[-1]))
+
+
+class Cut(NamedTuple):
+    """A cut: calls before it, what of their effects is left, and what the program had printed."""
+
+    call: int
+    remains: Remains
+    files: VolatileFiles
+    printed: bytes
+
+
+@dataclass
+class Failure:
+    """A cut that the check does not pass."""
+
+    #: The call after which the power was cut, in words.
+    call: str
+    #: Calls whose effects are lost, or kept though others are lost, in words: the fewest found.
+    recipe: tuple[str, ...]
+    output: str
+    #: What tells one failure from another.
+    answer: Answer
+    #: Images that fail so, each counted for one failure.
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of what a cut can leave was looked at."""
+
+    #: The call after which power was cut, in words.
+    call: str
+    #: Outcomes by the rules; None if more effects are pending than are counted.
+    possible: int | None
+    tried: int
+    #: Classes of outcomes that were never tried, such as "2 lost, 1 torn".
+    never: tuple[str, ...]
+
+
+@dataclass
+class CutReport:
+    """Results of power cuts of a program."""
+
+    calls: int = 0
+    #: Outcomes of cuts that were looked at.
+    cuts: int = 0
+    #: Distinct states of files, and of what had been printed, that were checked.
+    images: int = 0
+    #: Of the cuts and the images those of the simulated drive, if there is one, and of its cuts those that lost what was durable.
+    on_drive: dict[str, int] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    failed_images: int = 0
+    #: A row per state of the program that power was cut in.
+    coverage: list[Coverage] = field(default_factory=list)
+    #: What the recording does not show.
+    missed: Sequence[str] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all images that the rules allow."""
+        return all(each.tried == each.possible for each in self.coverage)
+
+    def as_dict(self) -> dict[str, Any]:
+        failures = [
+            {"call": each.call, "recipe": list(each.recipe), "exit_code": each.answer.code, "output": each.output, "count": each.count}
+            for each in self.failures
+        ]
+        counts: dict[str, Any] = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
+        counts |= {"is_complete": self.is_complete, "coverage": [asdict(each) for each in self.coverage]}
+        return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed)}
+
+
+def shortest(cut: Cut, fails: Callable[[Remains], bool]) -> tuple[Remains, bool]:
+    """Remains that fail with few effects lost (True), or, where many have to be lost, with few kept (False)."""
+    losing = _nearer(cut.remains, cut.files.everything(), fails)
+    lost = len(cut.files.effects(losing)[1])
+    if lost <= _FEW:
+        return losing, True
+    keeping = _nearer(cut.remains, Remains(0, {}), fails)
+    return (losing, True) if lost <= (len(cut.files.effects(keeping)[0]) or _LONG) else (keeping, False)
+
+
+def _nearer(remains: Remains, base: Remains, fails: Callable[[Remains], bool]) -> Remains:
+    """Remains made as like others as they can be while they still fail: halves of the pages, and of these halves, at once.
+
+    A page that has to be unlike the others' is rather lost than torn.
+    """
+    if remains.changes != base.changes and fails(remains._replace(changes=base.changes)):
+        remains = remains._replace(changes=base.changes)
+    unlike = (each for each in {*remains.patches, *base.patches} if remains.patches.get(each, 0) != base.patches.get(each, 0))
+    pages = sorted({*unlike, *remains.torn})
+    parts = [pages] if pages else []
+    while parts:
+        part = parts.pop()
+        torn = {page: tear for page, tear in remains.torn.items() if page not in part}
+        nearer = remains._replace(patches={**remains.patches, **{page: base.patches.get(page, 0) for page in part}}, torn=torn)
+        if fails(nearer):
+            remains = nearer
+        elif len(part) > 1:
+            parts += [part[len(part) // 2 :], part[: len(part) // 2]]
+        elif part[0] in remains.torn:
+            nearer = nearer._replace(patches={**remains.patches, part[0]: remains.torn[part[0]].rest})
+            remains = nearer if fails(nearer) else remains
+        else:
+            remains = _some_patches(remains, part[0], base.patches.get(part[0], 0), fails)
+    step = 1 if base.changes > remains.changes else -1
+    while remains.changes != base.changes and fails(nearer := remains._replace(changes=remains.changes + step)):
+        remains = nearer
+    return remains
+
+
+def _some_patches(remains: Remains, page: tuple[int, int], count: int, fails: Callable[[Remains], bool]) -> Remains:
+    """Remains with one, two, four and so on patches of a page unlike a count, the first that fail."""
+    own, step = remains.patches.get(page, 0), 1
+    while step < abs(own - count):
+        nearer = remains._replace(patches={**remains.patches, page: count + (step if own > count else -step)})
+        if fails(nearer):
+            return nearer
+        step *= 2
+    return remains

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -18,17 +19,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.apps.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
-from flashsim.apps.programs.copies import Sources
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, Reader
-from traces.calls.syntax import escaped
+from traces.calls.syntax import STRING, escaped, path_of, unescaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
 #: Calls of the small program that shows what recording a call costs, and MiB of the one that shows what contents cost.
 _TRIAL, _TRIAL_MIB = 2000, 8
+#: The clock of files lags behind the system's by this at most, ns: a tick, of which there are 100 a second or more.
+_TICK = 10_000_000
 
 
 def record(
@@ -41,18 +43,9 @@ def record(
 ) -> Recording:
     """Run a program, or attach to one, until it ends; the calls that it made.
 
-    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.
-
-    Parameters
-    ----------
-    contents
-        Also record the bytes that are written.
-    folder
-        Where the program runs; here without it.
-    extents
-        Also ask the file system where the files lie, once the program has ended.
-    before
-        All files below the folder when the program begins; they are numbered in this order.
+    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.  With `contents` the bytes that
+    are written are recorded too, with `extents` where the files lie, as the file system says once the program has ended.  The program runs
+    in `folder`, without one here; `before` holds all files below it when the program begins, which are numbered in this order.
 
     Raises
     ------
@@ -67,8 +60,7 @@ def record(
     place = str(folder or os.getcwd())
     with tempfile.TemporaryDirectory(prefix="flashsim-record-") as own:
         lines, errors = Path(own, "calls"), Path(own, "errors")
-        watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines)]
-        watch += ["-e", EXPRESSION]
+        watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines), "-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
         begin, since = time.monotonic(), time.time_ns()
         with errors.open("w") if pid else nullcontext() as file:
@@ -77,7 +69,7 @@ def record(
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
-        copied = Sources(lines, since, LONGEST_CONTENT).content
+        copied = Sources(lines, since).content
         reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
@@ -92,8 +84,38 @@ def record(
     return Recording(table, command, lines_of(reader.missed), facts, places)
 
 
+class Sources:
+    """Files that the kernel copies from, looked at when a recording has ended: calls do not show the bytes, but files unchanged since do.
+
+    `lines` are what strace wrote, and `since` is the begin of the recording, ns of the epoch.
+    """
+
+    def __init__(self, lines: Path, since: int) -> None:
+        self.lines, self.since = lines, since
+
+    def content(self, path: str, offset: int, length: int) -> bytes | None:
+        """Bytes of a file, named as strace does; None where it has changed since the begin, or another may be there."""
+        path = unescaped(path)
+        try:
+            # with a folder that has a name of the renamed, the path may be that of another file
+            if length > LONGEST_CONTENT or not os.path.isfile(path) or not self._renamed.isdisjoint(Path(path).parent.parts):
+                return None
+            with open(path, "rb") as file:
+                file.seek(offset)
+                content = file.read(length)
+                changed = os.fstat(file.fileno()).st_ctime_ns
+        except OSError:
+            return None
+        return content if len(content) == length and changed < self.since - _TICK else None
+
+    @cached_property
+    def _renamed(self) -> set[str]:
+        with self.lines.open(encoding="ascii", errors="backslashreplace") as text:
+            paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
+            return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in paths}
+
+
 def _strace() -> str:
-    """The path of a strace that may watch programs."""
     strace = shutil.which("strace")
     if strace is None:
         raise RefusedError("record: strace is not installed; on Debian and Ubuntu: sudo apt-get install strace")
@@ -104,7 +126,6 @@ def _strace() -> str:
 
 
 def _reason(text: str, strace: str) -> str:
-    """The first line of what strace printed."""
     return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
 
 
@@ -151,7 +172,6 @@ def _cost(strace: str, calls: int, kept: int) -> float:
 
 
 def _seconds(command: Sequence[str]) -> float:
-    """Time that a program takes."""
     begin = time.monotonic()
     subprocess.run(command, capture_output=True, check=False)
     return time.monotonic() - begin

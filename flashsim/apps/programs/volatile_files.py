@@ -12,14 +12,12 @@ Rules, as ext4 has them with data that is written late:
 - Bytes written behind a truncation are there only if the truncation is.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from flashsim.apps.programs.images import LINK
 from traces.calls import schema
@@ -43,7 +41,6 @@ class Patch(NamedTuple):
 
     @property
     def page(self) -> Page:
-        """File and number of the page."""
         return self.file, self.offset // PAGE
 
 
@@ -78,7 +75,6 @@ class Remains(NamedTuple):
     changes: int
     #: Of pages how many of their patches; a page that is not named has none.
     patches: Mapping[Page, int]
-    #: Pages that are torn.
     torn: Mapping[Page, Tear] = MappingProxyType({})
 
 
@@ -113,7 +109,8 @@ class VolatileFiles:
                 self._flush(call, file, self._commits(file, path, not row["flags"] & schema.SYNC))
                 return True
         elif name in ("open", "openat", "openat2", "creat"):
-            if row["flags"] & _CREATES and file not in self._known():
+            created = (each.file for each in self.changes if each.kind == "create")
+            if row["flags"] & _CREATES and file not in self.names.values() and file not in created:
                 self.changes.append(Change(call, "create", file, path))
             elif row["flags"] & schema.TRUNCATE:
                 self.changes.append(Change(call, "truncate", file, path))
@@ -138,9 +135,6 @@ class VolatileFiles:
             if change.kind not in OF_SIZES:
                 _change(change, self.latest, {}, {})
         return before != (len(self.patches), len(self.changes))
-
-    def _known(self) -> set[int]:
-        return {*self.names.values(), *(each.file for each in self.changes if each.kind == "create")}
 
     def _commits(self, file: int, path: str, data_only: bool) -> bool:
         """True if a file, or a folder, has changed so that a sync of it commits the journal."""
@@ -170,7 +164,6 @@ class VolatileFiles:
             self._settle(oldest, sum(each.call <= oldest[-1].call for each in self.changes))
 
     def _settle(self, patches: Sequence[Patch], changes: int) -> None:
-        """Make effects durable."""
         self.names, self.contents = self._after(Remains(changes, Counter(each.page for each in patches)))
         settled = {id(each) for each in patches}
         self.patches = [each for each in self.patches if id(each) not in settled]
@@ -180,18 +173,12 @@ class VolatileFiles:
         self.patches = [each for each in self.patches if each.content]
         self.changes = self.changes[changes:]
 
-    def pages(self) -> dict[Page, int]:
-        """Patches of each page that are pending, by file and number."""
-        return Counter(each.page for each in self.patches)
-
-    def is_like(self, other: VolatileFiles) -> bool:
+    def is_like(self, other: Self) -> bool:
         """Whether a cut may leave the same of others."""
-        ours, theirs = ((each.names, each.contents, each.patches, each.changes) for each in (self, other))
-        return ours == theirs
+        return all(getattr(self, name) == getattr(other, name) for name in ("names", "contents", "patches", "changes"))
 
     def everything(self) -> Remains:
-        """All that is pending."""
-        return Remains(len(self.changes), self.pages())
+        return Remains(len(self.changes), Counter(each.page for each in self.patches))
 
     def visible(self) -> list[dict[Page, int]]:
         """For each number of the journal's changes, how many patches of each page can be seen with them, where there are any.
@@ -258,7 +245,6 @@ def _patches(call: int, file: int, offset: int, content: bytes) -> Iterator[Patc
 
 
 def _before(patch: Patch, truncation: Change) -> Patch:
-    """Rest of a patch that is still to be written after a truncation of its file."""
     if patch.file != truncation.file or patch.call > truncation.call:
         return patch
     begin, end = (max(0, place - patch.offset) for place in (truncation.offset, truncation.offset + truncation.size))

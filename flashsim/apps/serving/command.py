@@ -5,12 +5,13 @@ import tempfile
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from time import monotonic_ns
 from typing import Annotated, Any
 
-from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import check_scale
-from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
-from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, check, serve, warm_up
+from flashsim.apps.serving.content import FileContent, MemoryContent
+from flashsim.apps.serving.drive import ServedDrive, check_scale
+from flashsim.apps.serving.server import MAXIMUM_CONNECTIONS
+from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, export_of, serve, warm_up
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, StandardOutputError, option
 from flashsim.core.request import SECTOR
@@ -22,9 +23,8 @@ from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
 from flashsim.studies.presentation.terminal import say
+from flashsim.studies.replaying.preconditioning import parse_state
 from traces.file.recording import ParquetWriter
-
-_LOOPBACK = "127.0.0.1"
 
 
 @operation
@@ -63,10 +63,13 @@ def device_serve(
     with ExitStack() as open_files:
         drive = presets.load(preset)
         check_scale(time_scale)
-        check(drive, empty, precondition)
+        if empty and precondition:
+            raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
+        if precondition:
+            parse_state(precondition, drive)
         device = Device(drive)
         if port is not None:
-            place = open_files.enter_context(at_port(port, listen or _LOOPBACK))
+            place = open_files.enter_context(at_port(port, listen or "127.0.0.1"))
         else:
             own = Path(socket) if socket else Path(open_files.enter_context(tempfile.TemporaryDirectory()), "drive.sock")
             place = open_files.enter_context(at_path(own, force))
@@ -79,11 +82,13 @@ def device_serve(
         journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
+            pace = {0.0: "no latency imposed", 1.0: "in real time"}.get(time_scale, f"{time_scale:g} real seconds a simulated one")
             state_line = [f"state before: {state}"] if state else []
             with suppress(StandardOutputError):  # clients come all the same
-                say(f"{device.name}, {format_size(device.capacity)}, {_pace(time_scale)}, at {place.uri}", *state_line)
+                say(f"{device.name}, {format_size(device.capacity)}, {pace}, at {place.uri}", *state_line)
 
-        session = serve(device, store, place, journal, scale=time_scale, read_only=read_only, command=run, ready=ready)
+        export = export_of(device.preset, device.capacity, read_only)
+        session = serve(ServedDrive(device, export, store, time_scale, monotonic_ns()), place, journal, run, ready)
         journal.close()
     statistics = device.statistics()
     document = {"session": vars(session), **journal.as_dict(statistics), "state": state, "provenance": origin()}
@@ -91,10 +96,6 @@ def device_serve(
     listing = Listing([*_summary(session, journal), *tables], [vars(session)], document)
     listing.status = session.status or 0
     return listing
-
-
-def _pace(scale: float) -> str:
-    return "no latency imposed" if scale == 0 else "in real time" if scale == 1 else f"{scale:g} real seconds a simulated one"
 
 
 def _summary(session: ServingReport, journal: Journal) -> list[str]:

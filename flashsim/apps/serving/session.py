@@ -22,11 +22,11 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from flashsim.apps.serving.nbd.content import Content, FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import Export
-from flashsim.apps.serving.nbd.server import Server, precise_event_loop
-from flashsim.core.errors import FORCE, FlashsimError, InvalidParameterError, MissingFileError, RefusedError, option
+from flashsim.apps.serving.content import Content, FileContent
+from flashsim.apps.serving.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.protocol import Export
+from flashsim.apps.serving.server import Server, precise_event_loop
+from flashsim.core.errors import FORCE, FlashsimError, InvalidParameterError, MissingFileError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, TRIM, WRITE, make_requests
 from flashsim.core.units import GIB, SECONDS, format_size
@@ -138,18 +138,8 @@ def at_port(port: int, host: str) -> Iterator[Address]:
         yield Address(bound, f"nbd://{name}:{bound.getsockname()[1]}")
 
 
-def check(preset: Preset, empty: bool, precondition: str | None) -> None:
-    """Refuse a state that does not exist, and two states at once."""
-    if empty and precondition:
-        raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
-    if precondition:
-        preconditioning.parse_state(precondition, preset)
-
-
-def bring_into(
-    device: Device, content: MemoryContent | FileContent, empty: bool, precondition: str | None, progress: Progress | None
-) -> str:
-    """Write a flash drive in no time, as `check` has allowed; return its state in words, empty for a disk."""
+def bring_into(device: Device, content: Content, empty: bool, precondition: str | None, progress: Progress | None) -> str:
+    """Write a flash drive in no time; return its state in words, empty for a disk."""
     if precondition:
         return preconditioning.bring_into(device, precondition, progress=progress)
     if device.kind != "ssd":
@@ -177,25 +167,13 @@ def _load(device: Device, extents: list[tuple[int, int]], progress: Progress | N
 class Journal:
     """Collects requests in constant memory; percentiles are within 0.2 %.
 
-    Parameters
-    ----------
-    preset
-        The drive.
-    trace
-        Record of requests: arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's
-        coming to its reply (-1: never answered).
-
-    Attributes
-    ----------
-    requests
-        Requests so far, without a gap in their numbers.
-    late
-        Replies that left late (`LATE`).
-    unanswered
-        Requests whose client had gone, or that were outstanding in the end.
+    A `trace` gets arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's coming to its reply
+    (-1: never answered).
     """
 
     def __init__(self, preset: Preset, trace: ParquetWriter | None = None) -> None:
+        #: Requests so far, without a gap in their numbers; replies that left late (`LATE`); and requests whose client had gone, or that
+        #: were outstanding in the end.
         self.requests = self.late = self.unanswered = 0
         self._report = DeviceReport(preset)
         self._took = [Histogram() for _ in OPERATIONS]  # from coming to reply, real
@@ -307,22 +285,11 @@ def warm_up(preset: Preset) -> None:
     device.advance(device.next_event, every=True)
 
 
-def serve(
-    device: Device,
-    content: Content,
-    address: Address,
-    journal: Journal,
-    *,
-    scale: float,
-    read_only: bool,
-    command: str | None,
-    ready: Callable[[], None],
-) -> ServingReport:
+def serve(drive: ServedDrive, address: Address, journal: Journal, command: str | None, ready: Callable[[], None]) -> ServingReport:
     """Serve until SIGINT, SIGTERM, or the end of a shell command that finds the address in its variable ``uri``.
 
-    `scale` is real seconds a simulated second; 0 imposes no latency.  `ready` is called once clients can connect.
+    `ready` is called once clients can connect.
     """
-    drive = ServedDrive(device, export_of(device.preset, device.capacity, read_only), content, scale, monotonic_ns())
     with asyncio.Runner(loop_factory=precise_event_loop) as runner, _restored_signals():
         return runner.run(_serve(drive, address, journal, command, ready))
 

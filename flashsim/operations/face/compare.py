@@ -57,7 +57,7 @@ class ComparisonOutcome(Outcome):
 
     def summary(self) -> pd.DataFrame:
         """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
-        seconds = joins.seconds(self.result.joins)
+        seconds = joins_report.seconds(self.result.joins)
         frame = seconds.infer_objects().rename(columns={name: f"{name.replace(' ', '_')}_s" for name in seconds.columns[3:]})
         frame["formula_s"] = frame["formula_s"].astype(float)
         for name in ("formula", "simulated"):
@@ -135,7 +135,7 @@ def compare(
         fields.refuse({"time": time != 30 * SECONDS, "seed": seed}, "the preset is not calibrated here")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
-    setting = joins.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given(choices))
+    setting = joins_report.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given(choices))
     both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:

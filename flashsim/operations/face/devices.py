@@ -19,7 +19,7 @@ from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Number, Size, Target
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing
-from flashsim.studies.calibration.data_sheet import DataSheet, new_drive
+from flashsim.studies.calibration.data_sheet import DataSheet, document_of, new_drive
 from flashsim.studies.presentation import tables
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.runs.outputs import final_name
@@ -215,4 +215,4 @@ def device_new(
     for row in rows:
         row |= {each: figures.show(row["name"], row[each]) for each in ("cited", "measured")}
     table = [Table.of(rows, columns)] if rows else []
-    return Listing([f"{target}: like {made.base}, {format_size(made.preset.capacity)}\n", *table], rows, made.document())
+    return Listing([f"{target}: like {made.base}, {format_size(made.preset.capacity)}\n", *table], rows, document_of(made.preset))

@@ -21,8 +21,8 @@ from flashsim.operations.outcome import Outcome
 from flashsim.storage.log.records import STATES
 from flashsim.studies.crashing import injection, single
 from flashsim.studies.crashing.drives import PowerCuts
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS
-from flashsim.studies.crashing.saved import load
+from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
+from flashsim.studies.crashing.single import load
 from flashsim.studies.presentation.terminal import Explanation, Part
 
 _RESTART, _HISTORIES = "lvr", 50
@@ -172,7 +172,8 @@ def pool_crash(
         for name, value in drawn.items() if saved else ():
             if value is not None:
                 raise InvalidParameterError("saved", str(saved), f"the crash is over: {name} cannot be chosen")
-        survival = load(Path(saved)) if saved else single.crash(restart, seed, guards, design, checkpoints, event, at, log_size)
+        history = drawn_history(seed, restart, guards, design, checkpoints)
+        survival = load(Path(saved)) if saved else single.crash(history, event, at, log_size)
         if save:
             survival.save(save)
         return CrashOutcome(single.recovered(survival, guards if saved else ()))

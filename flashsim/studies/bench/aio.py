@@ -4,11 +4,10 @@ Shin et al., "Optimizing Hash Partitioning for Solid State Drives", SAC 2016, se
 file, as many at once as the outstanding level says, and the next ones once all of these have completed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -48,7 +47,7 @@ class Grid:
     count: int = _COUNT
 
     @classmethod
-    def of(cls, sizes: Sequence[int] = (), levels: Sequence[int] = (), count: int | None = None, *, quick: bool = False) -> Grid:
+    def of(cls, sizes: Sequence[int] = (), levels: Sequence[int] = (), count: int | None = None, *, quick: bool = False) -> Self:
         """The values that are given, in order, or else the paper's up to 1 MiB and 64; a few of them in a quick run."""
         usual = (_QUICK_SIZES, _QUICK_LEVELS) if quick else (SIZES, LEVELS)
         first, second = (tuple(sorted(set(choice or values))) for choice, values in zip((sizes, levels), usual, strict=True))

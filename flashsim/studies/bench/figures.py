@@ -37,12 +37,8 @@ def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) ->
 
     Random requests of a disk go to all of it, those of an SSD to that part, which lies on all dies: 256 MiB, or sixteen times its write
     buffer if that is more.  Rates are those of the middle half of a run.  It begins when at least twice the write buffer has been written,
-    so writes go at the pace of flash.  Single writes end when they are acknowledged.
-
-    Parameters
-    ----------
-    only
-        Names of `flashsim.device.figures.CitedFigures`; by default all that a drive of its kind has.
+    so writes go at the pace of flash.  Single writes end when they are acknowledged.  `only` are names of
+    `flashsim.device.figures.CitedFigures`; by default all that a drive of its kind has.
 
     Raises
     ------

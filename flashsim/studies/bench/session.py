@@ -24,6 +24,7 @@ from flashsim.device.access import is_path
 from flashsim.device.aio import check_outstanding
 from flashsim.device.device import Device
 from flashsim.device.figures import show
+from flashsim.device.file import RealDevice
 from flashsim.studies.bench import aio, targets, uflip
 from flashsim.studies.bench.figures import NominalFigure, figures
 from flashsim.studies.presentation import plots
@@ -110,9 +111,10 @@ def _real(path: Path, options: Options, grid: aio.Grid | None, method: uflip.Met
         check_outstanding(grid.levels[-1])
     else:
         _setting(size, SECTOR, options.allow_write, options)
-    with targets.open_real(path, size, allow_write=options.allow_write, replace=options.replace) as real:
+    may_write = options.allow_write
+    with RealDevice(path, size, allow_write=may_write, replace=options.replace, read_only=not may_write) as real:
         target = targets.RealTarget(real, size)
-        state, pause, runs = _run_set(target, options, grid, method, progress, write=options.allow_write)
+        state, pause, runs = _run_set(target, options, grid, method, progress, write=may_write)
     return Session(str(path), target.size, state, pause, [], runs, options.set)
 
 
@@ -156,7 +158,6 @@ REACHED = 0.95
 
 
 def figures_table(figures: Sequence[NominalFigure]) -> Table:
-    """Nominal figures beside the cited ones."""
     rows = [
         [name, show(name, measured), show(name, nominal) if nominal else None, None if differs is None else difference(differs)]
         for name, measured, nominal, _, differs in figures

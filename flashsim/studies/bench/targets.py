@@ -46,14 +46,8 @@ class Drawing(Protocol):
 class SimulatedTarget:
     """A simulated drive; `least` is the unit of requests, and `buffer` the bytes that it acknowledges before they are on flash.
 
-    Parameters
-    ----------
-    size
-        Bytes of it that are used.
-    timeline
-        Drawing of the measurements, and of nothing else.
-    enforce
-        Brings the drive into its state in another way than by random writes, given a seed, and says what it is.
+    Of the drive `size` bytes are used; `timeline` draws the measurements, and nothing else.  Given a seed, `enforce` brings the drive into
+    its state in another way than by random writes, and says what it is.
     """
 
     def __init__(self, device: Device, size: int, timeline: Drawing | None = None, enforce: Callable[[int], str] | None = None) -> None:
@@ -182,11 +176,6 @@ def random_state(size: int, total: int, unit: int, seed: int) -> Iterator[Reques
         total -= int(lengths.sum())
 
 
-def open_real(path: Path, size: int, *, allow_write: bool, replace: bool) -> RealDevice:
-    """A file or block device with O_DIRECT, only to read unless writing is allowed."""
-    return RealDevice(path, size, allow_write=allow_write, replace=replace, read_only=not allow_write)
-
-
 def size_of(path: Path) -> int:
     """The bytes of a file or block device; 0 where there is none yet, or none that can be opened."""
     try:
@@ -250,7 +239,7 @@ def open_target(
         if path.is_block_device():
             check_typed(path, destroy)
         least = _whole(size or size_of(path) or DEFAULT_SIZE, name)
-    with open_real(path, least, allow_write=allow_write, replace=replace) as device:
+    with RealDevice(path, least, allow_write=allow_write, replace=replace, read_only=not allow_write) as device:
         area = _whole(size or device.size, name)
         target = PsyncTarget(device, area)
         for offset in range(0, area if allow_write else 0, _LARGEST):

@@ -149,19 +149,17 @@ class _Operations:
         """A call that does one kind of work, and its unit in words."""
         runs = f"a comparison of {_ORDERS:,} orders sorted into runs by replacement selection"
         pairs = self.tuples.rows[:2], self.tuples.rows[: _ORDERS // 2]
+        probe = partial(self.table.matches, self.strangers, self.stranger_hashes)
         return {
             Work.READ_TUPLE: (lambda: self.layout.decode(self.pages), "decoded from SQLite pages of 8 KiB"),
             Work.WRITE_TUPLE: (self._write, "copied to output buffers and encoded on pages"),
             Work.HASH: (lambda: hash_keys(self.tuples.keys, 0), "keys hashed"),
             Work.BUILD: (lambda: HashTable(self.customers, self.customer_hashes), f"a table built of {len(self.customers):,} customers"),
-            Work.PROBE: (self._probe, "orders looked up that join with none of them"),
+            Work.PROBE: (lambda: deque(probe(), maxlen=0), "orders looked up that join with none of them"),
             Work.COMPARE: (self._sort, runs),
             Work.EMIT: (lambda: deque(cross(*pairs), maxlen=0), "pairs of row ids made"),
             Work.PAGE: (lambda: self.volume.locate(self.file, *self.extents), "where a page lies, looked up"),
         }
-
-    def _probe(self) -> None:
-        deque(self.table.matches(self.strangers, self.stranger_hashes), maxlen=0)
 
     def _write(self) -> None:
         for request in self.output.append(self.tuples, self.buffers):
@@ -177,10 +175,7 @@ class _Operations:
 def kernel_prices(folder: Path, duration: int, progress: Progress | None = None) -> list[CpuPrice]:
     """The price of a request, of a byte and of a call, measured for about `duration` ns in all; without sets of requests no call's.
 
-    Parameters
-    ----------
-    folder
-        Folder of a file without a name.
+    A file without a name is made in `folder`.
     """
     with _file(folder) as (file, how), ExitStack() as stack:
         calls = {f"requests of {format_size(size)}": partial(_serve, file, aligned_buffer(size).data, size) for size in _SIZES}
@@ -269,18 +264,9 @@ class CpuPrices:
 
 
 def measure(name: str, folder: Path, *, duration: int, seed: int = 0, progress: Progress | None = None) -> CpuPrices:
-    """Measure every price of this machine.
+    """Measure every price of this machine for about `duration` ns: half of that user prices, half the kernel's.
 
-    Parameters
-    ----------
-    name
-        Name of the preset.
-    folder
-        Folder of a temporary file of 16 MiB; it has no name, so nothing is left of it whatever happens.
-    duration
-        About how long to measure, ns: half of it user prices, half the kernel's.
-    seed
-        Seed of the tuples.
+    The temporary file of 16 MiB in `folder` has no name, so nothing is left of it whatever happens; `seed` is that of the tuples.
     """
     kernel = kernel_prices(folder, duration // 2, progress)  # first, so that a folder that cannot be written is refused at once
     return CpuPrices(name, [*user_prices(duration // 2, seed, progress), *kernel])

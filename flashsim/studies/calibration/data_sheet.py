@@ -1,7 +1,5 @@
 """A flash drive from the figures of a data sheet: another drive's preset is changed until it shows them."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -44,60 +42,41 @@ _AMPLIFICATION, _LEAST_AMPLIFICATION, _MOST_AMPLIFICATION = 2, 1, 4
 
 @dataclass(frozen=True)
 class DataSheet:
-    """Figures of a data sheet; None for what it does not have.
+    """Figures of a data sheet; None for what it does not have."""
 
-    Parameters
-    ----------
-    shown
-        Figures of `DECIDES` (bytes a second, requests a second, ns), by name.
-    capacity, written
-        Bytes that the host can address, and that it may write before the drive is worn out.
-    overprovisioning
-        Flash besides the capacity, as a share of it.
-    idle, loaded
-        Power, mW.
-    """
-
+    #: Figures of `DECIDES` (bytes a second, requests a second, ns), by name.
     shown: Mapping[str, int]
+    #: Bytes that the host can address, and that it may write before the drive is worn out.
     capacity: int | None = None
     written: int | None = None
+    #: Flash besides the capacity, as a share of it.
     overprovisioning: float | None = None
+    #: Power, mW.
     idle: int | None = None
     loaded: int | None = None
 
 
 @dataclass(frozen=True)
 class NewDrive:
-    """A drive that shows the figures of a data sheet.
-
-    Parameters
-    ----------
-    base
-        Preset that it comes from.
-    figures
-        Figures that were asked for, as the drive shows them.
-    """
+    """A drive that shows the figures of a data sheet."""
 
     preset: Preset
+    #: Preset that it comes from.
     base: str
+    #: Figures that were asked for, as the drive shows them.
     figures: list[NominalFigure]
 
     def rows(self) -> list[dict[str, Any]]:
         return [each._asdict() | {"met": abs(each.difference or 0) <= 5 * _MET} for each in self.figures]
 
-    def document(self) -> dict[str, Any]:
-        """The preset as a TOML file has it."""
-        return document_of(self.preset)
-
     def text(self) -> str:
-        """The preset as the text of a file."""
         comments = [f"Made from {self.base} and the figures of a data sheet. What that does not tell is an estimate, and says so."]
         comments += [
             f"Not met: {each.name}, {each.measured:.4g} instead of {each.cited}: what decides it is bound by other figures."
             for each, row in zip(self.figures, self.rows(), strict=True)
             if not row["met"]
         ]
-        return as_toml(self.document(), comments)
+        return as_toml(document_of(self.preset), comments)
 
 
 def document_of(preset: Preset) -> dict[str, Any]:
@@ -112,7 +91,6 @@ def document_of(preset: Preset) -> dict[str, Any]:
 
 
 def _text(values: Any, name: str) -> Any:
-    """A value with its unit, exactly."""
     value, parse = getattr(values, name), {field.name: field for field in fields(values)}[name].metadata["parse"]
     return f"{value}{_UNITS[parse.__name__]}" if parse else value
 
@@ -138,16 +116,10 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
     if source.flash.read_pages or source.flash.program_pages:
         raise RefusedError(f"base: pages of {source.name} have times of their own, which one figure does not tell")
     flash = _sized(source.flash, sheet)
-    cited = build(CitedFigures, dict(sheet.shown) | _erases(flash, sheet))
-    preset = replace(
-        source,
-        name=name,
-        title=title,
-        parameters=flash,
-        cited=cited,
-        cited_sources=dict.fromkeys(cited.as_dict(), "data sheet"),
-        inside=None,
-    )
+    erases = {} if sheet.written is None else {"block_erases": max(1, round(_AMPLIFICATION * sheet.written / _flash_bytes(flash)))}
+    cited = build(CitedFigures, dict(sheet.shown) | erases)
+    cited_sources = dict.fromkeys(cited.as_dict(), "data sheet")
+    preset = replace(source, name=name, title=title, parameters=flash, cited=cited, cited_sources=cited_sources, inside=None)
     shown = list[NominalFigure]()
     for number in range(_ROUNDS):
         shown = _measured(preset, sheet)
@@ -189,18 +161,11 @@ def _sized(flash: SsdParameters, sheet: DataSheet) -> SsdParameters:
         ) from None
 
 
-def _erases(flash: SsdParameters, sheet: DataSheet) -> dict[str, int]:
-    if sheet.written is None:
-        return {}
-    return {"block_erases": max(1, round(_AMPLIFICATION * sheet.written / _flash_bytes(flash)))}
-
-
 def _flash_bytes(flash: SsdParameters) -> int:
     return flash.good_blocks * flash.pools * flash.slots_per_block * flash.unit_size
 
 
 def _measured(preset: Preset, sheet: DataSheet, only: str | None = None) -> list[NominalFigure]:
-    """Figures of a part of the drive."""
     parts = max(1, min(preset.capacity // _TRIED, most_parts(preset)))
     names = [only] if only else [name for name in DECIDES if name in sheet.shown]
     return figures(part_of(preset, parts) if parts > 1 else preset, names) if names else []
@@ -261,7 +226,6 @@ def _with_sources(preset: Preset, source: Preset, sheet: DataSheet) -> Preset:
 
 
 def _range(drives: list[SsdParameters], name: str) -> str:
-    """The range of a number over drives, in words."""
     values = [(getattr(each, name), {own: text for own, text, _ in describe(each)}[name]) for each in drives]
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value, _ in values):
         return ""

@@ -1,7 +1,5 @@
 """Figures of a drive from files: tables of what was published (CSV or TOML), and fio's JSON with its logs."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -45,30 +43,20 @@ _COLUMNS = ("operation", "order", "size", "depth", "state", "rate", "used", "fig
 
 @dataclass(frozen=True)
 class DriveLoad:
-    """Requests of one kind that a drive was measured with.
+    """Requests of one kind that a drive was measured with."""
 
-    Parameters
-    ----------
-    operation, size
-        READ or WRITE; bytes of a request.
-    random
-        Places are drawn, otherwise they follow one another.
-    depth
-        Requests outstanding; each that completes is followed by another one.
-    state
-        State of the drive before: ``empty``, ``sequential`` (written once in order), or ``steady`` (after long random writes).
-    rate
-        Requests a second that arrive whether others are outstanding or not; 0: as `depth` says.
-    used
-        Share of the capacity that holds data.
-    """
-
+    #: READ or WRITE; bytes of a request.
     operation: int
     size: int = 4 * KIB
+    #: Places are drawn, otherwise they follow one another.
     random: bool = True
+    #: Requests outstanding; each that completes is followed by another one.
     depth: int = 1
+    #: State of the drive before: ``empty``, ``sequential`` (written once in order), or ``steady`` (after long random writes).
     state: str = "sequential"
+    #: Requests a second that arrive whether others are outstanding or not; 0: as `depth` says.
     rate: float = 0.0
+    #: Share of the capacity that holds data.
     used: float = 1.0
 
     def __str__(self) -> str:
@@ -83,19 +71,13 @@ class DriveLoad:
 
 @dataclass(frozen=True)
 class DriveFigure:
-    """A figure of a drive under a load: requests or bytes a second, ns, or flash bytes over host bytes.
-
-    Parameters
-    ----------
-    name
-        One of `FIGURES`.
-    note
-        What it is beside the drive's own; nothing of most.
-    """
+    """A figure of a drive under a load: requests or bytes a second, ns, or flash bytes over host bytes."""
 
     load: DriveLoad
+    #: One of `FIGURES`.
     name: str
     value: float
+    #: What it is beside the drive's own; nothing of most.
     note: str = ""
 
     @property
@@ -105,7 +87,6 @@ class DriveFigure:
         return f"{self.load.state if self.load.operation else 'read'} {what}"
 
     def show(self, value: float) -> str:
-        """A value of this figure with its unit."""
         if self.name == "bandwidth":
             return f"{value / MB:.4g} MB/s"
         if self.name in ("iops", "write_amplification"):
@@ -114,12 +95,7 @@ class DriveFigure:
 
 
 def read(path: Path, state: str = "steady") -> list[DriveFigure]:
-    """Figures of a file.
-
-    Parameters
-    ----------
-    state
-        State of the drive before the writes of fio, which does not tell it.
+    """Figures of a file; `state` is that of the drive before the writes of fio, which does not tell it.
 
     Raises
     ------
@@ -276,7 +252,6 @@ class _Job:
 
     @property
     def runtime(self) -> int:
-        """How long its requests took together, ms; 0 where it does not say."""
         return int(self.shown.get("runtime", 0))
 
     @property

@@ -1,7 +1,5 @@
 """A fit of a flash drive to figures: counts of its dies by trial, and times, rates and spare flash by least squares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -15,10 +13,9 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GB, MB, MIB, SECONDS
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.cells import Floats
+from flashsim.studies.calibration.cells import STEP, UNKNOWN, Estimate, Floats, Model, Solution, cost, estimates, solve
 from flashsim.studies.calibration.drive_figures import RATES, DriveFigure
 from flashsim.studies.calibration.figure_runs import shown
-from flashsim.studies.calibration.fitting import STEP, UNKNOWN, Estimate, Model, Solution, cost, estimates, solve
 
 #: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
 PARAMETERS = {
@@ -134,13 +131,7 @@ class Candidate:
 
 
 class DriveFit:
-    """Parameters by figures: those of reads first, then writes, then the steady state, then both of writes in longer runs.
-
-    Attributes
-    ----------
-    structures
-        Channels and dies of a package of some that show the figures about as well.
-    """
+    """Parameters by figures: those of reads first, then writes, then the steady state, then both of writes in longer runs."""
 
     def __init__(self, flash: SsdParameters, figures: Sequence[DriveFigure], seed: int, progress: Progress | None) -> None:
         self.flash, self.seed, self.progress = flash, seed, progress
@@ -150,6 +141,7 @@ class DriveFit:
         self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
         weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
         self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
+        #: Channels and dies of a package of some that show the figures about as well.
         self.structures: list[tuple[int, int]] = []
         self.steps = 0
 
@@ -205,7 +197,6 @@ class DriveFit:
             self.progress(self.steps, 0, message)
 
     def _structures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Structures with what reads tell."""
         (first,) = candidates
         targets, few = self._targets(self.reads), list[Candidate]()
         for channels, dies in product(_CHANNELS, sorted({max(1, round(factor * first.structure.dies)) for factor in _DIES})):
@@ -291,16 +282,14 @@ class DriveFit:
         """The candidate with some of its values fitted to figures, from the best of each group of starts."""
         model, every, bases = self._model(one, names, figures, effort[0], self.seed), list[Candidate](), values_of(self.flash)
         targets = np.concatenate([self._targets(figures), np.array([bases[name] for name in names]) ** _BASE_WEIGHT])
+        low, high = (np.array([PARAMETERS[name][side] for name in names]) for side in (1, 2))
+
+        def with_base(point: Floats) -> Floats:
+            return np.concatenate([model(point), point**_BASE_WEIGHT])
+
         for group in starts:
             points = [np.array([point[name] for name in names]) for point in group]
-            solution = solve(
-                lambda point: np.concatenate([model(point), point**_BASE_WEIGHT]),
-                targets,
-                [points],
-                *_bounds(names),
-                effort[1],
-                _steps(names),
-            )
+            solution = solve(with_base, targets, [points], low, high, effort[1], _steps(names))
             values = {**one.values, **dict(zip(names, solution.values.tolist(), strict=True))}
             every.append(Candidate(one.structure, values, one.cost + solution.cost))
         return every
@@ -337,11 +326,6 @@ def _few(candidates: Sequence[Candidate]) -> list[Candidate]:
         best.setdefault((one.structure, round(np.log2(one.values["link write rate"]))), one)
     most = _AS_WELL * min(one.cost for one in candidates) + _EXACT
     return [one for one in best.values() if one.cost <= most][:_TRIED]
-
-
-def _bounds(names: Sequence[str]) -> tuple[Floats, Floats]:
-    _, low, high = zip(*(PARAMETERS[name] for name in names), strict=True)
-    return np.array(low), np.array(high)
 
 
 def _steps(names: Sequence[str]) -> Floats:

@@ -1,7 +1,5 @@
 """Runs of a flash drive, or of a part of a large one, under the loads that its figures are of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,13 +28,7 @@ _STEADY, _MOST = 6, 1 << 19
 
 
 def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
-    """Figures as a drive shows them.
-
-    Parameters
-    ----------
-    requests
-        Requests of a load, about; those of a steady state program all flash pages besides.
-    """
+    """Figures as a drive shows them, of about so many `requests` of a load; those of a steady state program all flash pages besides."""
     results = dict[DriveLoad, dict[str, float]]()
     for together in _together({each.load: None for each in figures}):
         results |= results_of(preset, together, seed, requests)

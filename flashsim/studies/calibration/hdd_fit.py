@@ -11,8 +11,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.units import GB, KIB, MIB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.hdd.parameters import HddParameters
 from flashsim.studies.bench.targets import Target
-from flashsim.studies.calibration.cells import Floats
-from flashsim.studies.calibration.fitting import Estimate, Fit
+from flashsim.studies.calibration.cells import Estimate, Fit, Floats
 from flashsim.studies.calibration.rotating import Platters, Skews, Spinning, TrackZone
 
 #: Seeks of each distance.
@@ -30,20 +29,14 @@ _ASSUMED_OVERHEAD = 100 * MICROSECONDS
 
 @dataclass(frozen=True)
 class SeekCurve:
-    """``t(x) = root sqrt(x - 1) + slope (x - 1) + single`` ns for x cylinders.
-
-    Parameters
-    ----------
-    widths
-        Width of the interval in which the time of each measured distance lies, ns.
-    error
-        The standard deviation of the measured times about the curve, ns.
-    """
+    """``t(x) = root sqrt(x - 1) + slope (x - 1) + single`` ns for x cylinders."""
 
     root: float
     slope: float
     single: float
+    #: Width of the interval in which the time of each measured distance lies, ns.
     widths: Floats
+    #: The standard deviation of the measured times about the curve, ns.
     error: float
 
     def average(self, cylinders: int) -> float:

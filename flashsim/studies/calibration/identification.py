@@ -1,7 +1,5 @@
 """A flash drive from its figures: another drive's preset is fitted to two thirds of them, and judged by the third that it has not seen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +13,11 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.device import presets
 from flashsim.device.presets import Preset
+from flashsim.studies.calibration.cells import Estimate
 from flashsim.studies.calibration.data_sheet import document_of
 from flashsim.studies.calibration.drive_figures import DriveFigure
 from flashsim.studies.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
 from flashsim.studies.calibration.figure_runs import shown
-from flashsim.studies.calibration.fitting import Estimate
 
 #: Requests of a load of the final drive.
 _FINAL = 20_000
@@ -29,18 +27,12 @@ LEAST_FIGURES = 6
 
 @dataclass(frozen=True)
 class Identification:
-    """A drive that was fitted to figures.
-
-    Parameters
-    ----------
-    base
-        Preset that it comes from.
-    figures, kept, measured
-        Figures, whether each was kept back from the fit, and as the fitted drive shows them.
-    """
+    """A drive that was fitted to figures."""
 
     preset: Preset
+    #: Preset that it comes from.
     base: str
+    #: Figures, whether each was kept back from the fit, and as the fitted drive shows them.
     figures: Sequence[DriveFigure]
     kept: Sequence[bool]
     measured: Sequence[float]
@@ -72,7 +64,6 @@ class Identification:
 
     @property
     def unknown(self) -> list[str]:
-        """Parameters that the figures cannot tell."""
         identified = {one.name for one in self.estimates if not one.unknown}
         return [name for name in PARAMETERS if name not in identified]
 
@@ -88,7 +79,6 @@ class Identification:
         }
 
     def text(self) -> str:
-        """The preset as the text of a file."""
         comments = [f"Fitted to {self.kept.count(False)} figures, from {self.base}; {self.kept.count(True)} others were kept back."]
         comments += [f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}" for each in self.errors(True)]
         return as_toml(document_of(self.preset), comments + self.notes)

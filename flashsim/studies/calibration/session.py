@@ -17,9 +17,8 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.studies.bench.targets import Target
 from flashsim.studies.calibration import hdd_fit, ssd_fit
-from flashsim.studies.calibration.cells import CellTimes, Floats, cells, measure
+from flashsim.studies.calibration.cells import CellTimes, Estimate, Floats, cells, measure
 from flashsim.studies.calibration.data_sheet import document_of
-from flashsim.studies.calibration.fitting import Estimate
 from flashsim.studies.calibration.rotating import rotation_of
 from flashsim.studies.presentation import plots, tables
 from flashsim.studies.presentation.report import Report, Section
@@ -37,25 +36,18 @@ _NOISE = "+-: half the 95 % interval. Noise: the spread between visits of a cell
 
 @dataclass(frozen=True)
 class Calibration:
-    """A device's cells, measured and as the fitted preset shows them.
-
-    Parameters
-    ----------
-    cells
-        A row a cell: `cell` (its name), `operation`, `sizes` (bytes), `depth`, `sequential`, `held_out`; measured `time_ns` with its
-        95 % interval `low_ns` to `high_ns`, `latency_ns` of a request, `bandwidth` (bytes a second) and `noise`; `simulated_ns`, and by how
-        much it is off, `error`.
-    estimates
-        The fitted parameters, with 95 % intervals.
-    findings
-        Other findings of the measurements, a sentence each.
-    """
+    """A device's cells, measured and as the fitted preset shows them."""
 
     device: str
     size: int
     preset: Preset
+    #: A row a cell: `cell` (its name), `operation`, `sizes` (bytes), `depth`, `sequential`, `held_out`; measured `time_ns` with its 95 %
+    #: interval `low_ns` to `high_ns`, `latency_ns` of a request, `bandwidth` (bytes a second) and `noise`; `simulated_ns`, and by how much
+    #: it is off, `error`.
     cells: pd.DataFrame
+    #: The fitted parameters, with 95 % intervals.
     estimates: list[Estimate]
+    #: Other findings of the measurements, a sentence each.
     findings: list[str]
 
     def errors(self, held_out: bool) -> Floats:
@@ -64,7 +56,6 @@ class Calibration:
 
     @property
     def noise(self) -> float:
-        """The median, over the cells, of the spread between visits."""
         return float(np.median(self.cells["noise"]))
 
     @property
@@ -113,7 +104,6 @@ class Calibration:
         return tables.Table(header, rows, title, digits=1)
 
     def summary(self) -> str:
-        """Lines on what was found, and how far to trust it."""
         lines = [*self.findings, *map(str, self.estimates)]
         for name, held_out in (("fit error", False), ("held-out error", True)):
             errors = np.abs(self.errors(held_out))
@@ -123,7 +113,6 @@ class Calibration:
         return "\n".join(lines)
 
     def write_report(self, folder: Path, lead: str, origin: dict[str, Any]) -> None:
-        """Fill a folder with ``report.html``, the tables (CSV) and the picture (SVG)."""
         figures = []
         for name, held_out in (("fitted", False), ("held out", True)):
             errors = np.abs(self.errors(held_out))
@@ -163,10 +152,7 @@ def _within(errors: Floats) -> str:
 def calibrate(target: Target, name: str, *, time: int, write: bool = False, seed: int = 0, progress: Progress | None = None) -> Calibration:
     """Measure a device for about `time` ns of its own time, and fit a preset that is called `name`.
 
-    Parameters
-    ----------
-    write
-        Measure writes too (not of a disk that turns); the device's content is lost.
+    With `write` writes are measured too (not of a disk that turns); the device's content is lost.
     """
     spinning = rotation_of(target, seed)
     all_cells = cells(target.least, write)

@@ -18,8 +18,7 @@ from flashsim.core.units import GB, GIB, KIB, MB, MIB, MILLISECONDS, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.calibration.cells import CellTimes, Floats, samples, undisturbed_time
-from flashsim.studies.calibration.fitting import Fit, Model, Solution, estimates, solve
+from flashsim.studies.calibration.cells import CellTimes, Fit, Floats, Model, Solution, estimates, samples, solve, undisturbed_time
 
 #: Calls of a cell that are simulated, at most.
 _MOST_CALLS = 200
@@ -37,11 +36,11 @@ _READ_ONLY, _WRITTEN = 0, GIB // 2
 #: A channel so fast that the time of a page on it is small: the die's time is then that of its cells.
 _CHANNEL = 10 * GB
 _TRANSFER = -(-PAGE * SECONDS // _CHANNEL)
-#: Parameters that do not show outside.
-_ASSUMED = (
-    "page_size", "pages_per_block", "blocks_per_plane", "planes_per_die", "dies_per_package", "packages_per_channel", "erase",
-    "channel_rate", "gc_reserve",
-)  # fmt: skip
+#: Parameters that do not show outside; neither does the number of blocks.
+_ASSUMED = {
+    "page_size": PAGE, "pages_per_block": _PAGES_PER_BLOCK, "planes_per_die": 1, "dies_per_package": 1, "packages_per_channel": 1,
+    "erase": MILLISECONDS, "channel_rate": _CHANNEL, "gc_reserve": 3,
+}  # fmt: skip
 _DIES = (1, 2, 4, 8, 16, 32, 64)
 _DEPTHS = (256, 1, 2, 4, 8, 16, 32)
 #: A number of dies at which requests hardly meet; trials between half and double of the best number.
@@ -103,41 +102,23 @@ def drive(structure: Structure, reads: Floats, writes: Floats, capacity: int, fr
     blocks = -(-(2 * capacity + free) // (PAGE * _PAGES_PER_BLOCK * structure.dies)) + 8
     (read_overhead, read_die, read_rate), (write_overhead, write_die, write_rate) = np.rint([reads, writes]).astype(int)
     read, program = (max(1, int(die) - _TRANSFER) for die in (read_die, write_die))
-    return build(
-        SsdParameters,
-        {
-            "capacity": capacity,
-            "page_size": PAGE,
-            "pages_per_block": _PAGES_PER_BLOCK,
-            "blocks_per_plane": blocks,
-            "planes_per_die": 1,
-            "dies_per_package": 1,
-            "packages_per_channel": 1,
-            "channels": structure.dies,
-            "read": read,
-            "program": program,
-            "erase": MILLISECONDS,
-            "channel_rate": _CHANNEL,
-            "link_read_rate": int(read_rate),
-            "link_write_rate": int(write_rate),
-            "read_latency": read + _TRANSFER + max(1, int(read_overhead)),
-            "write_latency": program + _TRANSFER + max(1, int(write_overhead)),
-            "queue_depth": structure.queue_depth,
-            "gc_reserve": 3,
-        },
-    )
+    shown = {
+        "capacity": capacity,
+        "blocks_per_plane": blocks,
+        "channels": structure.dies,
+        "read": read,
+        "program": program,
+        "link_read_rate": int(read_rate),
+        "link_write_rate": int(write_rate),
+        "read_latency": read + _TRANSFER + max(1, int(read_overhead)),
+        "write_latency": program + _TRANSFER + max(1, int(write_overhead)),
+        "queue_depth": structure.queue_depth,
+    }
+    return build(SsdParameters, _ASSUMED | shown)
 
 
 def fit(cells: Sequence[CellTimes], capacity: int, seed: int, progress: Progress | None = None) -> Fit:
-    """Fit a drive to measured cells, those held out excepted.
-
-    Parameters
-    ----------
-    cells
-        Reads at least.
-    capacity
-        Capacity of the preset, bytes; whole flash pages.
-    """
+    """Fit a drive of a capacity (bytes, whole flash pages) to measured cells, reads at least, those held out excepted."""
     fit_cells = [one for one in cells if not one.cell.held_out]
     reads = [one for one in fit_cells if one.cell.operation == READ]
     writes = [one for one in fit_cells if one.cell.operation == WRITE]
@@ -160,7 +141,8 @@ def fit(cells: Sequence[CellTimes], capacity: int, seed: int, progress: Progress
         dies, depths = zip(*((one.dies, one.queue_depth) for one in (structure, *as_well)), strict=True)
         findings.append(f"reads alone fit about as well with {min(dies)} to {max(dies)} dies and {min(depths)} to {max(depths)} commands")
     measured = {one.name: f"measured ({one})" for one in parameters}
-    sources = dict.fromkeys(_ASSUMED, "assumed: cannot be told from outside in a few minutes") | {"capacity": "measured: what was used"}
+    sources = dict.fromkeys([*_ASSUMED, "blocks_per_plane"], "assumed: cannot be told from outside in a few minutes")
+    sources["capacity"] = "measured: what was used"
     sources["channels"] = sources["queue_depth"] = "measured: best fit of bandwidth over depth"
     sources |= {"read": measured["read die time"], "link_read_rate": measured["link read rate"], "read_latency": measured["read overhead"]}
     for name, estimate in (("program", "write die time"), ("link_write_rate", "link write rate"), ("write_latency", "write overhead")):

@@ -4,8 +4,6 @@ At a power cut each drive is made anew, gets the same requests at the same times
 (`flashsim.device.survival`, the law that the tests of drives know as well) makes the pages, entries and records that recovery finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -114,13 +112,11 @@ class PowerCuts:
         return survived, wrong + problems(recovery, system.history, history.pages)
 
     def drive(self, purpose: int) -> Any:
-        """A fresh drive."""
         preset = self.drives[purpose]
         engines.finish(preset, self.model)
         return engines.classes_of(preset, self.model)[0](preset.parameters)
 
     def build(self, history: CrashHistory) -> DrivenSpecification:
-        """The system before its first event."""
         system, logging = history.parts()
         tears = self.drives[DISK].flash is not None
         logging = replace(logging, indirect=logging.indirect * SLOWER, pause=logging.pause * SLOWER, tears=tears)

@@ -27,17 +27,14 @@ _PAGE, _CAPACITY = 512, 1 << 20
 
 
 class _Bounds(NamedTuple):
-    """Bounds of what is drawn.
-
-    Pages, frames, pages of memory beside one a client, transactions, the share of references that write, and nanoseconds between
-    checkpoints, as powers of two.
-    """
-
     pages: tuple[int, int] = (6, 25)
     frames: tuple[int, int] = (2, 17)
+    #: Pages of memory beside one a client.
     spare: tuple[int, int] = (0, 10)
     transactions: tuple[int, int] = (10, 50)
+    #: Share of references that write.
     writes: tuple[float, float] = (0.3, 0.9)
+    #: Nanoseconds between checkpoints, as powers of two.
     checkpoint: tuple[float, float] = (8, 13)
 
 
@@ -88,7 +85,6 @@ class CrashHistory:
 
     @property
     def bounds(self) -> _Bounds:
-        """Bounds of what the seed draws."""
         return _MOVING if self.moves else _BOUNDS[self.seed % 2]
 
     @property

@@ -33,13 +33,10 @@ class Violation:
     event: int
     #: Writes that were outstanding, in words, and of recovery's own.
     outstanding: tuple[str, ...]
-    #: What is wrong after recovery.
     problems: tuple[str, ...]
-    #: The records that survived.
     log: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         history = {"seed": self.history.seed, "extension": self.history.extension, "checkpoints": self.history.checkpoints}
         history |= {"transactions": [[list(each) for each in one] for one in self.history.transactions]}
         return {"history": history, "event": self.event, "outstanding": self.outstanding, "problems": self.problems, "log": self.log}
@@ -234,14 +231,7 @@ def exhaustive(
 ) -> CrashReport:
     """Crash drawn histories, up to the first violation, which is told of the shortest history that shows it.
 
-    Parameters
-    ----------
-    restart, seed, without, extension, checkpoints, tears
-        See `drawn_history`; each history has the next seed.
-    limit
-        Seconds in which the failing history is made shorter.
-    inject
-        Crashes a history.
+    For what is drawn see `drawn_history`; each history has the next seed.  The failing one is made shorter for at most `limit` seconds.
 
     Raises
     ------

@@ -37,7 +37,6 @@ _UNITS = ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"))
 
 
 def runs_table(results: DesignRuns) -> Table:
-    """A row a run."""
     rows = results.rows()
     base = next((number for number, each in enumerate(results.runs) if each.without is None and not each.system.ssd), 0)
     metric, first = next((row["metric"] for row in rows if "metric" in row), "metric"), rows[base]["transactions_s"]
@@ -97,7 +96,6 @@ def formula_rows(results: DesignRuns) -> list[dict[str, Any]]:
 
 
 def formula_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The formula beside the simulation."""
     columns = same("design", "without") | {"transactions/s": "transactions_s", "formula": "formula_throughput"}
     columns |= {"error": ("error", difference), "disk busy %": ("formula_disk_busy", percent)}
     return Table.of(rows, columns | {"SSD busy %": ("formula_ssd_busy", percent)}, title="by formula")
@@ -184,7 +182,6 @@ def _time_axis(results: DesignRuns) -> tuple[float, str]:
 
 
 def write_report(folder: Path, *, results: DesignRuns, origin: Mapping[str, Any]) -> None:
-    """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
     worth = parts(results)
     tables = [each for each in (runs_table(results), figures_table(results), kinds_table(results)) if each is not None]
     sections = [

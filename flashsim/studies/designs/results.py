@@ -24,6 +24,10 @@ _TRAFFIC = (
 )
 
 
+def variant_name(design: str, without: str | None) -> str:
+    return design if without is None else f"{design} without {without}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class DesignResult(PoolResult):
     """The result of a design."""
@@ -31,7 +35,6 @@ class DesignResult(PoolResult):
     #: The design, and the part of the SSD manager that it was without, None for none.
     design: str
     without: str | None
-    #: The system of pools.
     system: PoolSystem
     #: The benchmark's metric, if the workload has one.
     metric: Metric | None = None
@@ -44,7 +47,7 @@ class DesignResult(PoolResult):
 
     @property
     def name(self) -> str:
-        return self.design if self.without is None else f"{self.design} without {self.without}"
+        return variant_name(self.design, self.without)
 
     @property
     def is_worn(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from algorithms.extensions.base import DESIGNS, design_parts
 from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
 from flashsim.core.activity import activity
-from flashsim.core.compiling import Part, parts_of
+from flashsim.core.compiling import parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
@@ -24,7 +24,7 @@ from flashsim.pools import PoolOptions
 from flashsim.pools.devices import PoolDevice
 from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.precondition import Precondition
-from flashsim.studies.designs.results import INTERVALS, DesignResult
+from flashsim.studies.designs.results import INTERVALS, DesignResult, variant_name
 from flashsim.studies.replaying.preconditioning import parse_state
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
@@ -68,7 +68,6 @@ class PoolStudy:
     #: States of flash drives before each run, as ``--precondition`` has them, and the seeds of what is drawn then, by purpose; empty: flash
     #: drives are empty.
     states: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    #: Replacement policy of the memory pool.
     policy: str = "lru-k"
     page_size: int = 8 * KIB
     seed: int = 0
@@ -134,22 +133,18 @@ class PoolStudy:
             for purpose, state in states.items()
         }
         stamps = kept.stamps([self.workload, self.policy, design, *(device.preset_name for device in setup.parts().values())])
-        return Job.of(
-            run_design, _name(design, part), setup=setup.as_dict(), name=_name(design, part), stamps=stamps, preconditions=preconditions
-        )
+        name = variant_name(design, part)
+        return Job.of(run_design, name, setup=setup.as_dict(), name=name, stamps=stamps, preconditions=preconditions)
 
 
 @dataclass(frozen=True)
 class DesignRuns:
     """Results of a study of designs."""
 
-    #: Parameters of the study.
     study: PoolStudy
-    #: Pages of the database.
     pages: int
     #: A result a design and part that it was without.
     runs: Sequence[DesignResult]
-    #: Number of these that were kept from before.
     recalled: int = 0
 
     def title(self) -> str:
@@ -177,12 +172,7 @@ class DesignRuns:
 def execute(study: PoolStudy, progress: Progress | None = None, settings: Settings | None = None, trace: Path | None = None) -> DesignRuns:
     """Run each system from cold, unless its result is kept from before.
 
-    Parameters
-    ----------
-    settings
-        Processes, and whether kept results are used.
-    trace
-        File for the requests of all devices, of a study with one run, which is made anew.
+    The requests of all devices go to the file `trace`, if one is named, of a study with one run, which is then made anew.
 
     Raises
     ------
@@ -201,10 +191,12 @@ def execute(study: PoolStudy, progress: Progress | None = None, settings: Settin
     systems = [setup.system(stream.pages) for setup in setups]
     if trace:
         with ParquetWriter(trace, provenance(study.as_dict())) as writer:
-            outcomes, recalls = [_run(setups[0], _name(*variants[0]), states, writer)], 0
+            outcomes, recalls = [_run(setups[0], variant_name(*variants[0]), states, writer)], 0
     else:
         jobs = [study.job(*variant, states) for variant in variants]
-        results = make(jobs, settings or Settings(), progress, parts=_parts(study, devices.values()))
+        parts = [*parts_of([PoolRun.__module__]), *(part for device in devices.values() for part in device.parts())]
+        parts += [*replacement_parts([study.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in study.designs)]
+        results = make(jobs, settings or Settings(), progress, parts=list(dict.fromkeys(parts)))
         outcomes, recalls = [results[job] for job in jobs], sum(each.recalled for each in results.runs.values())
     metric = stream.METRIC if isinstance(stream, TransactionWorkload) else None
     common = {"metric": metric, "last": study.last, "lifetime_erases": devices["ssd"].lifetime_erases, "scale": study.scale}
@@ -241,25 +233,13 @@ def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer
         return run.result(_STEPS, watch).as_dict()
 
 
-def _parts(study: PoolStudy, devices: Iterable[PoolDevice]) -> list[Part]:
-    engines = [part for device in devices for part in device.parts()]
-    members = [*replacement_parts([study.policy.partition(":")[0]]), *design_parts(name.partition(":")[0] for name in study.designs)]
-    return list(dict.fromkeys([*parts_of([PoolRun.__module__]), *engines, *members]))
-
-
-def _name(design: str, part: str | None) -> str:
-    return design if part is None else f"{design} without {part}"
-
-
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
-    """The state that a text describes, for the flash drives of a device."""
     if device.is_rates:
         raise RefusedError(f"precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
     return parse_state(text, device.preset, seed)
 
 
 def _needs_ssd(design: str) -> bool:
-    """The design uses an SSD."""
     return DESIGNS.load(design.partition(":")[0]).SSD
 
 

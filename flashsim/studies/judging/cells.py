@@ -62,7 +62,6 @@ class Cell:
 
     @property
     def is_number(self) -> bool:
-        """True if a number was published."""
         return isinstance(self.published, (int, float))
 
     @property
@@ -109,7 +108,6 @@ class Cell:
         return ", ".join(f"{value:.{self.digits}f}" for value in self.values)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         keys = ("name", "published", "measured", "limit", "points", "inside", "counts", "variant", "runs")
         return {key: getattr(self, key) for key in keys}
 

@@ -181,7 +181,6 @@ class Judgement:
 
     @property
     def tally(self) -> Tally:
-        """Published numbers inside their limit, of those that were judged."""
         return Tally.of(self.cells)
 
     @cached_property
@@ -213,14 +212,12 @@ class Judgement:
 
     @property
     def published(self) -> str:
-        """Published values in a line."""
         numbers = [float(cell.published) for cell in self._own if isinstance(cell.published, (int, float))]
         values = numbers or [value for row in self.claim.published.values() for value in row if isinstance(value, (int, float))]
         return f"{len(values)} values, {min(values):g} to {max(values):g}" if values else "holds"
 
     @property
     def measured(self) -> str:
-        """Measured values in a line."""
         if self.verdict is Verdict.NOT_ATTEMPTED:
             return "-"
         parts = []
@@ -261,23 +258,20 @@ class Judgement:
                 if not self.claim.simulated:
                     return "no simulator has a part in it"
                 reason = f"the null model ({self.claim.null}) passes as well" if self.null["passes"] else "no nearer than the null model"
-                return f"{reason}{self._beyond_in_words()}"
+                if not (beyond := self.beyond_null):
+                    return reason
+                runs = f"the runs have {beyond['right']}, it has {beyond['null_right']}"
+                return f"{reason}; of {beyond['changes']} changes between published numbers {runs}"
             case Verdict.FITTED:
                 return "; ".join(f"{parameter.name}: {parameter.how}" for parameter in self.claim.rests_on)
             case Verdict.NOT_ATTEMPTED if missing:
                 return f"not measured at this scale: {'; '.join(missing)}"
         return ""
 
-    def _beyond_in_words(self) -> str:
-        if not (beyond := self.beyond_null):
-            return ""
-        return f"; of {beyond['changes']} changes between published numbers the runs have {beyond['right']}, it has {beyond['null_right']}"
-
     def _is_miniature(self, scale: float) -> bool:
         return self.claim.scaled and scale != 1
 
     def as_dict(self, scale: float) -> dict[str, Any]:
-        """JSON-ready."""
         claim = self.claim
         return {
             "id": claim.name,

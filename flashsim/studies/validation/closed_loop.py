@@ -145,7 +145,6 @@ def by_class(groups: pd.DataFrame) -> dict[str, float]:
 
 
 def as_json(groups: pd.DataFrame) -> dict[str, Any]:
-    """The groups JSON-ready, by name."""
     return {
         str(name): {
             "requests": row["requests"],
@@ -181,7 +180,6 @@ def summary_table(groups: pd.DataFrame) -> Table:
 
 
 def percentile_table(groups: pd.DataFrame) -> Table:
-    """Percentiles, measured and simulated in turns."""
     header = ["requests of", "", *(f"{share:g} %" for share in PERCENTILES)]
     rows = [
         [name, which, *values]
@@ -306,6 +304,5 @@ def ablate(preset: Preset, trace: Path, progress: Progress | None = None) -> Ite
 
 
 def ablation_table(demerits: dict[str, dict[str, float]]) -> Table:
-    """A row a part."""
     rows = [[part, *figures.values()] for part, figures in demerits.items()]
     return Table(["without", *next(iter(demerits.values()))], rows, digits=3, note="demerit, ms")

@@ -6,22 +6,19 @@ et al., with the latency and transfer that the preset itself shows.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import count, pairwise, product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
-from algorithms.joins.base import JOINS as FAMILY
 from algorithms.joins.base import plan as plan_join
 from flashsim.core.errors import FlashsimError, RefusedError
-from flashsim.core.options import options_in
-from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE, make_requests, response_times
+from flashsim.core.protocols import Label, Progress
+from flashsim.core.request import FLUSH, READ, WRITE, Completions, Integers, Requests, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, MIB, MILLISECONDS, SECONDS
 from flashsim.device import presets
@@ -31,24 +28,21 @@ from flashsim.device.file import RealDevice
 from flashsim.device.presets import Preset
 from flashsim.execution.drivers import needed_size, run
 from flashsim.execution.machine import Machine
+from flashsim.execution.requests import Algorithm, Phase, Request, rewrite
 from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import HeapFile
 from flashsim.studies.formulas.comparison import BOUND, formula, sizes_of
 from flashsim.studies.replaying.real import RealSettings, replay_on
 from flashsim.studies.replaying.survey import survey
 from flashsim.studies.runs.drives import disk_of
-from flashsim.studies.runs.joining import JoinSetting, check_names, divide, needed_for
-from flashsim.studies.validation.join_times import Begins, Floats, RequestTimes, Tee
+from flashsim.studies.runs.joining import divide, needed_for
+from flashsim.studies.validation.joins_report import UNKNOWN, Begins, Floats, JoinsSetting, JoinsValidation, Witnesses
 from models.disk import Disk
 from traces.file.recording import ParquetRecorder
 from traces.replay.base import load_engine
 
 #: The four joins of Haas et al.
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")
-#: Two replays of one trace that differ by more are reported.
-AGREE = 0.15
-
-Seconds = list[float]
 #: Sizes of a join's I/O blocks; requests of each; and where they go.
 _SIZES = (8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, MIB)
 _COUNT = 24
@@ -57,145 +51,74 @@ _TOGETHER = 256
 _AREA = 64 * MIB
 
 
-@dataclass(frozen=True)
-class JoinsSetting:
-    """Joins of a validation: algorithms, memory in pages, repeats on the real device, and options for the joins that have them."""
+class RequestTimes:
+    """Begins and ends of requests, and the sum of their bytes."""
 
-    algorithms: Sequence[str]
-    memory: int
-    repeats: int = 5
-    options: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.bytes = self.count = 0
+        self._times = [np.zeros((2, 0), np.int64)]
 
-    def __post_init__(self) -> None:
-        known = {option for algorithm in self.algorithms for option in options_in(FAMILY.load(algorithm).OPTIONS)}
-        strange = {name: value for name, value in self.options.items() if name not in known}
-        for setting in map(self.of, self.algorithms):
-            check_names(replace(setting, given={**setting.given, **strange}), None)  # which refuses what no join here takes
+    def add(self, begins: Integers, ends: Integers, lengths: Integers) -> None:
+        """Take requests, ns and bytes, shape (n,) each."""
+        self._times.append(np.stack([begins, ends]))
+        self.count += len(begins)
+        self.bytes += int(lengths.sum())
 
-    def of(self, algorithm: str) -> JoinSetting:
-        takes = options_in(FAMILY.load(algorithm).OPTIONS)
-        return JoinSetting(algorithm, self.memory, cpu=None, given={name: each for name, each in self.options.items() if name in takes})
+    def add_replay(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        moves = batch.column("operation").to_numpy() != FLUSH
+        self.add(completions["started"][moves], completions["completed"][moves], batch.column("length").to_numpy()[moves])
 
-
-#: Remark on a phase that moves pages, which a formula does not have.
-UNKNOWN = "no formula"
-
-
-@dataclass
-class Witnesses:
-    """A join's I/O seconds by phase, from every witness."""
-
-    algorithm: str
-    phases: list[str]
-    requests: list[int]
-    simulated: Seconds
-    #: Seconds by the formula; None for a join that the formula does not know; phases that it does not have cost 0.
-    formula: Seconds | None
-    #: By phase, that its formula is a bound, or that there is none; empty where neither is so.
-    remarks: list[str] = field(default_factory=list)
-    #: Bytes moved by an execution.
-    bytes: int = 0
-    #: The seconds of each request, an array a repeat; `replayed` by engine.  What counts is `shortest_times`, request by request.
-    executed: list[Floats] = field(default_factory=list)
-    replayed: dict[str, list[Floats]] = field(default_factory=dict)
-    replayed_bytes: dict[str, int] = field(default_factory=dict)
-    #: Wall-clock less CPU time of each execution, as in do2009.
-    wall: Seconds = field(default_factory=list)
-    #: Phases in the order in which they were entered, and the first request of each on the device.
-    begins: Begins = ()
-    #: Requests overlap: then times are those of phases, in which any request was under way.
-    overlap: bool = False
-
-    def columns(self) -> dict[str, Seconds | None]:
-        """Seconds by phase, the total last, of every witness."""
-        columns: dict[str, Seconds | None] = {"formula": self.formula, "simulated": self.simulated}
-        columns |= {name: self._by_phase(shortest_times(times)) for name, times in self.real().items()}
-        return {name: None if times is None else [*times, sum(times)] for name, times in columns.items()}
-
-    def noise(self) -> dict[str, float]:
-        """The spread of the repeats' totals as a share of the result, for the real device's columns."""
-        totals = {name: [float(one.sum()) for one in times] for name, times in self.real().items()}
-        return {name: (max(sums) - min(sums)) / float(shortest_times(self.real()[name]).sum()) for name, sums in totals.items()}
-
-    def real(self) -> dict[str, list[Floats]]:
-        """The repeats of each of the real device's columns."""
-        return {"executed": self.executed} | {f"replayed by {engine}": times for engine, times in self.replayed.items()}
-
-    def _by_phase(self, times: Floats) -> Seconds:
-        sums = dict.fromkeys(self.phases, 0.0)
-        begins = [(phase, number) for number, (phase, _) in enumerate(self.begins)] if self.overlap else self.begins
-        for (phase, begin), (_, end) in pairwise([*begins, ("", len(times))]):
-            sums[phase] += float(times[begin:end].sum())
-        return [*sums.values()]
+    def seconds(self, phases: Begins, *, overlap: bool) -> Floats:
+        """Seconds of each request; or, where requests overlap, those of each phase entered in which any request was under way."""
+        starts, ends = np.concatenate(self._times, axis=1)
+        if not overlap:
+            return (ends - starts) / SECONDS
+        bounds = [*(first for _, first in phases), len(starts)]
+        return np.array([under_way(starts[first:end], ends[first:end]) / SECONDS for first, end in pairwise(bounds)])
 
 
-@dataclass(frozen=True)
-class JoinsValidation:
-    """All joins, and the device's figures that the formula took."""
-
-    device: str
-    preset: Preset
-    disk: Disk
-    files: tuple[HeapFile, HeapFile]
-    setting: JoinsSetting
-    engines: Sequence[str]
-    joins: list[Witnesses]
-
-    def as_dict(self) -> dict[str, Any]:
-        disk, first = self.disk, self.files[0]
-        return {
-            "device": self.device,
-            "preset": self.preset.name,
-            "memory_pages": self.setting.memory,
-            "page_size": first.page_size,
-            "page_format": first.layout.page_format,
-            "relations": [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files],
-            "disk": {name: getattr(disk, name) for name in ("seek_ms", "latency_ms", "page_transfer_ms", "page_write_ms")},
-            "engines_differ_by": engines_differ(self.joins),
-            "joins": [
-                {
-                    "algorithm": one.algorithm,
-                    "phases": [*one.phases, "total"],
-                    "requests": one.requests,
-                    "bytes": one.bytes,
-                    "seconds": one.columns(),
-                    "noise": one.noise(),
-                    "wall_less_cpu": one.wall,
-                    "replayed_bytes": one.replayed_bytes,
-                    "engines_differ_by": engines_differ([one]),
-                    "totals": {name: [float(each.sum()) for each in times] for name, times in one.real().items()},
-                }
-                for one in self.joins
-            ],
-        }
-
-
-def seconds(joins: Sequence[Witnesses]) -> pd.DataFrame:
-    """A row a join and phase, the total last: `algorithm`, `phase`, `requests`, and the I/O seconds of every witness, None if unknown."""
-    frames = []
-    for one in joins:
-        phases, requests = [*one.phases, "total"], [*one.requests, sum(one.requests)]
-        times: dict[str, Any] = {name: times or None for name, times in one.columns().items()}
-        frames.append(pd.DataFrame({"algorithm": one.algorithm, "phase": phases, "requests": requests, **times}, dtype=object))
-    return pd.concat(frames, ignore_index=True)
-
-
-def engines_differ(joins: Sequence[Witnesses]) -> float | None:
-    """The difference of the engines' totals over these joins, as a share of the smaller; None without two engines."""
-    totals = [sum(float(shortest_times(one.replayed[engine]).sum()) for one in joins) for engine in joins[0].replayed]
-    return max(totals) / min(totals) - 1 if len(totals) > 1 else None
-
-
-def shortest_times(repeats: Sequence[Floats]) -> Floats:
-    """The shortest time of each request: what others do on the machine only ever adds to one.
+def under_way(begins: Integers, ends: Integers) -> int:
+    """The time in which any of some requests was under way, by their begins and ends.
 
     Examples
     --------
-    >>> shortest_times([np.array([1.0, 9.0]), np.array([3.0, 2.0]), np.array([50.0, 4.0])]).tolist()
-    [1.0, 2.0]
+    >>> under_way(np.array([0, 20, 1]), np.array([5, 30, 9]))
+    19
     """
-    shortest: Floats = np.stack(repeats).min(axis=0)
-    return shortest
+    order = np.argsort(begins, kind="stable")
+    until = np.maximum.accumulate(ends[order], dtype=np.int64)
+    before = np.concatenate([[begins.min(initial=0)], until[:-1]]) if len(order) else until
+    return int(np.maximum(until - np.maximum(begins[order], before), 0).sum())
+
+
+class Tee:
+    """Records a trace, the bytes and the time of every request, and where phases begin.
+
+    An extent that lies in several places is several requests here, and one in the counts of a run.
+    """
+
+    def __init__(self, recorder: ParquetRecorder) -> None:
+        self.recorder = recorder
+        self.times = RequestTimes()
+        self.begins: list[tuple[str, int]] = []  # of each phase entered, its first request
+
+    def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
+        self.recorder.record(requests, completions, label, after)
+        if completions is not None:
+            self.times.add(completions["submitted"], completions["completed"], requests["length"])
+
+    def close(self) -> None:
+        self.recorder.close()
+
+    def watch(self, algorithm: Algorithm) -> Algorithm:
+        """An algorithm whose phases are noted; it begins one when all its strands have ended."""
+
+        def note(request: Request) -> Request:
+            if isinstance(request, Phase):
+                self.begins.append((request.name, self.times.count))
+            return request
+
+        return rewrite(algorithm, note)
 
 
 def validate(
@@ -212,36 +135,33 @@ def validate(
     `engines` are members of `traces.replay`; `access` has permissions to write; a file that is made is removed at the end.
     """
     check(on, files, access, engines)
-    disk = fitted_disk(preset, files[0].page_size)
-    joins = [_predict(algorithm, preset, disk, files, setting) for algorithm in setting.algorithms]
-    for one, engine in product(joins, engines):
+    result = JoinsValidation(str(on), preset, fitted_disk(preset, files[0].page_size), files, setting, engines, [])
+    result.joins.extend(_predict(algorithm, result) for algorithm in setting.algorithms)
+    for one, engine in product(result.joins, engines):
         if one.overlap and "think" not in load_engine(engine).PACES:
             raise RefusedError(f"engine: {engine} does not keep requests of {one.algorithm} that overlap; take builtin")
     exists = on.exists()
-    total = setting.repeats * len(joins) * (1 + len(engines))
-    step = 0
+    steps, total = count(), setting.repeats * len(result.joins) * (1 + len(engines))
 
     def tell(what: str) -> None:
-        nonlocal step
         if progress:
-            progress(step, total, what)
-        step += 1
+            progress(next(steps), total, what)
 
     try:
         with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
             trace = Path(folder) / "join.parquet"
             for number in range(setting.repeats):
-                for one in joins:
+                for one in result.joins:
                     tell(one.algorithm)
                     # what an earlier run has made is overwritten without being asked again
-                    _execute(one, on, preset, files, setting, access.allow_write, access.replace or (not exists and on.exists()), trace)
+                    _execute(one, on, result, access.allow_write, access.replace or (not exists and on.exists()), trace)
                     for engine in engines if number % 2 == 0 else reversed(engines):
                         tell(f"{one.algorithm}, replayed by {engine}")
                         _replay(one, on, trace, engine, access.destroy)
     finally:
         if not exists:
             on.unlink(missing_ok=True)
-    return JoinsValidation(str(on), preset, disk, files, setting, engines, joins)
+    return result
 
 
 def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engines: Sequence[str]) -> None:
@@ -254,8 +174,8 @@ def check(on: Path, files: tuple[HeapFile, HeapFile], access: RealSettings, engi
         check_typed(on, access.destroy)
 
 
-def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, HeapFile], setting: JoinsSetting) -> Witnesses:
-    how = setting.of(algorithm)
+def _predict(algorithm: str, result: JoinsValidation) -> Witnesses:
+    how, files, preset = result.setting.of(algorithm), result.files, result.preset
     parameters, allocation = divide(how, files, preset)
     join, machine = partial(plan_join, algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
     (cost,) = run(join, files, [machine], strands=parameters.strands > 1)
@@ -263,7 +183,8 @@ def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, 
         simulated, cost_model = [cost.elapsed_in(phase.name) / SECONDS for phase in cost.phases], None
     else:
         simulated = [phase.io_time / SECONDS for phase in cost.phases]
-        cost_model = formula(algorithm, sizes_of(files, setting.memory, algorithm, parameters, cost.result_rows), disk, allocation)
+        sizes = sizes_of(files, result.setting.memory, algorithm, parameters, cost.result_rows)
+        cost_model = formula(algorithm, sizes, result.disk, allocation)
     level = cost.outstanding.as_dict()
     phases, requests = [phase.name for phase in cost.phases], [phase.requests for phase in cost.phases]
     by_phase = {phase.name: phase.seconds(cost_model.disk) for phase in cost_model.phases} if cost_model else {}
@@ -273,18 +194,9 @@ def _predict(algorithm: str, preset: Preset, disk: Disk, files: tuple[HeapFile, 
     return Witnesses(algorithm, phases, requests, simulated, formulas, remarks=remarks, overlap=bool(level and level["max"] > 1))
 
 
-def _execute(
-    one: Witnesses,
-    on: Path,
-    preset: Preset,
-    files: tuple[HeapFile, HeapFile],
-    setting: JoinsSetting,
-    allow_write: bool,
-    replace: bool,
-    trace: Path,
-) -> None:
-    how = setting.of(one.algorithm)
-    parameters, allocation = divide(how, files, preset)
+def _execute(one: Witnesses, on: Path, result: JoinsValidation, allow_write: bool, replace: bool, trace: Path) -> None:
+    how, files = result.setting.of(one.algorithm), result.files
+    parameters, allocation = divide(how, files, result.preset)
     with (
         RealDevice(on, needed_for(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
         ParquetRecorder(trace) as recorder,

@@ -116,7 +116,6 @@ def _cliff(claim: Claim, drive: str, column: str, result: Mapping[str, list[floa
 
 
 def _mean(rates: npt.NDArray[np.float64]) -> float:
-    """The mean rate of equal windows."""
     return float(len(rates) / np.sum(1 / rates))
 
 
@@ -149,7 +148,6 @@ class Validation:
 
     #: One a claim, in order.
     judgements: Sequence[Judgement]
-    #: The runs behind them.
     results: Results
 
     def rows(self) -> list[dict[str, Any]]:
@@ -195,13 +193,11 @@ def _document() -> Mapping[str, Any]:
 
 
 def reference() -> str:
-    """Who measured."""
     return str(_document()["reference"])
 
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    """Published numbers, in order."""
     parameters = {name: Parameter(name, entry["how"], entry["from"]) for name, entry in _document()["parameters"].items()}
     parts = ("id", "title", "source", "tolerance", "null", "limits", "published")
     return tuple(
@@ -231,7 +227,6 @@ _RUNS: dict[str, tuple[Any, Callable[[Claim, str, Any, Any], float], str]] = {
 
 
 def _columns(claim: Claim, drive: str) -> list[Any]:
-    """Places of a drive's published numbers."""
     columns: list[Any] = claim.values["columns"]
     words: list[Any] = claim.values.get("places", {}).get(drive, columns)
     return words

@@ -4,9 +4,6 @@ Each process keeps so many requests outstanding: the next comes when one is done
 is the time between two requests of such a slot, so it includes what the request waits for the core.
 """
 
-from __future__ import annotations
-
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from flashsim.core.compiling import parts_of
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
@@ -28,7 +24,7 @@ from flashsim.execution.closed_clients import ClosedClients
 from flashsim.execution.compiled_loop import CompiledLoop
 from flashsim.studies.runs import kept
 from flashsim.studies.runs.jobs import Job, Settings, make
-from flashsim.studies.validation.under_load import rows_of
+from flashsim.studies.validation.under_load import mean_factors, numbers_of, rows_of
 
 #: What is judged, by the file's columns, and the shares that percentiles are of.
 MEASURES = {"iops": 0.0, "p50_us": 50, "p99_us": 99}
@@ -62,25 +58,15 @@ def read(path: Path, engine: str | None = None) -> list[ReadsRow]:
 
 
 def _row(row: Mapping[str, str | None], where: str) -> ReadsRow:
-    values = {}
-    for name in ("queue_depth", "processes", *MEASURES):
-        try:
-            values[name] = float(row[name] or "")
-        except ValueError:
-            values[name] = math.nan
-        whole = name in MEASURES or values[name] % 1 == 0
-        if not (0 < values[name] < math.inf and whole):
-            raise InvalidParameterError(
-                f"{where}: {name}", repr(row[name] or ""), f"a {'' if name in MEASURES else 'whole '}number above 0 is needed"
-            )
+    counts = ("queue_depth", "processes")
+    values = numbers_of(row, where, (*counts, *MEASURES), whole=counts)
     if row["rw"] != "randread":
         raise RefusedError(f"{where}: rw {row['rw'] or ''!r} is not judged, only randread")
     match = _SIZE.fullmatch(row["bs"] or "")
     length = int(match[1]) * {"": 1, "k": KIB, "m": MIB}[(match[2] or "")[:1].lower()] if match else 0
     if length % SECTOR or not 0 < length <= _LONGEST:
-        raise InvalidParameterError(
-            f"{where}: bs", repr(row["bs"] or ""), f"it must be like 4k, whole sectors of {SECTOR} B, and at most 1m"
-        )
+        bound = f"it must be like 4k, whole sectors of {SECTOR} B, and at most 1m"
+        raise InvalidParameterError(f"{where}: bs", repr(row["bs"] or ""), bound)
     if values["queue_depth"] * values["processes"] > _MOST:
         raise InvalidParameterError(f"{where}: queue_depth", row["queue_depth"], f"there may be {_MOST:,} requests outstanding at most")
     measured = {name: values[name] for name in MEASURES}
@@ -113,23 +99,16 @@ class RandomReads:
     cells: Sequence[Mapping[str, Any]]
 
     def title(self) -> str:
-        """The file and the preset."""
         return f"{self.name}: random reads of {self.preset}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per closed loop and measure: simulated and measured."""
         return [dict(cell) for cell in self.cells]
 
     def errors(self) -> list[dict[str, Any]]:
         """A row an engine, size and measure: the mean of the logarithm's difference, as a factor."""
-        frame: Any = pd.DataFrame(self.cells)
-        keys = ["engine", "bs", "measure"]
-        off = frame[keys].assign(factor=np.log(frame["simulated"] / frame["measured"]).abs())
-        rows: Any = np.exp(off.groupby(keys, sort=False).mean()).reset_index().to_dict("records")
-        return list(rows)
+        return mean_factors(self.cells, ["engine", "bs", "measure"], {"factor": "simulated"})
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return {"preset": self.preset, "rows": self.rows(), "errors": self.errors()}
 
 

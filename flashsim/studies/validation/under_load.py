@@ -6,12 +6,10 @@ error of a measure on a drive is the mean over its rows of the logarithm's diffe
 rows of the drive, the median of the logarithms, of which that error is least.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -100,18 +98,27 @@ def rows_of(path: Path, parameter: str, needed: Sequence[str]) -> list[tuple[Map
     return [(row, f"{where}, row {number}") for number, row in enumerate(rows, start=1)]
 
 
-def _row(row: Mapping[str, str | None], where: str) -> LoadRow:
-    if not row["drive"]:
-        raise InvalidParameterError(f"{where}: drive", "''", "a name is needed")
+def numbers_of(
+    row: Mapping[str, str | None], where: str, names: Iterable[str], whole: Sequence[str] = (), maybe_zero: Sequence[str] = ()
+) -> dict[str, float]:
+    """Finite numbers of a row, above 0 but for those that may be it; the whole ones are such."""
     values = {}
-    for name in (*_LOAD, *MEASURES):
+    for name in names:
         try:
             values[name] = float(row[name] or "")
         except ValueError:
             values[name] = math.nan
-        if not (0 < values[name] < math.inf or (values[name] == 0 and name == "background_per_s")):
-            raise InvalidParameterError(f"{where}: {name}", repr(row[name] or ""), "a number above 0 is needed")
-    return LoadRow(row["drive"], values)
+        is_inside = 0 < values[name] < math.inf or (values[name] == 0 and name in maybe_zero)
+        if not is_inside or (name in whole and values[name] % 1):
+            bound = f"a {'whole ' if name in whole else ''}number above 0 is needed"
+            raise InvalidParameterError(f"{where}: {name}", repr(row[name] or ""), bound)
+    return values
+
+
+def _row(row: Mapping[str, str | None], where: str) -> LoadRow:
+    if not row["drive"]:
+        raise InvalidParameterError(f"{where}: drive", "''", "a name is needed")
+    return LoadRow(row["drive"], numbers_of(row, where, (*_LOAD, *MEASURES), maybe_zero=("background_per_s",)))
 
 
 def presets_of(drives: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
@@ -135,7 +142,6 @@ def _words(name: str) -> set[str]:
 
 
 def _check(row: LoadRow, name: str) -> None:
-    """Refuse a load that a preset cannot be given."""
     preset, used, rate = presets.load(name), row.values["used_gib"], row.values["background_per_s"]
     if preset.flash is None:
         raise RefusedError(f"device: {name} is no flash drive")
@@ -202,24 +208,25 @@ class UnderLoad:
     samples: Sequence[Mapping[str, Any]]
 
     def title(self) -> str:
-        """The file and its number of drives."""
         return f"{self.name}: {len({row['drive'] for row in self.cells})} drives under load"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per load and measure: simulated, measured, and the null model's number."""
         return [dict(row) for row in self.cells]
 
     def drives(self) -> list[dict[str, Any]]:
         """A row a drive and measure: the error as a factor, and the null model's."""
-        frame: Any = pd.DataFrame(self.cells)
-        keys, sides = ["drive", "measure"], {"factor": "simulated", "null_factor": "null"}
-        errors = frame[keys].assign(**{name: np.log(frame[side] / frame["measured"]).abs() for name, side in sides.items()})
-        rows: Any = np.exp(errors.groupby(keys, sort=False).mean()).reset_index().to_dict("records")
-        return list(rows)
+        return mean_factors(self.cells, ["drive", "measure"], {"factor": "simulated", "null_factor": "null"})
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
         return {"rows": self.rows(), "drives": self.drives(), "samples": [dict(row) for row in self.samples]}
+
+
+def mean_factors(cells: Sequence[Mapping[str, Any]], keys: list[str], sides: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row a group: the mean of the difference of logarithms between a side's column and `measured`, as a factor, by the side's name."""
+    frame: Any = pd.DataFrame(cells)
+    off = frame[keys].assign(**{name: np.log(frame[side] / frame["measured"]).abs() for name, side in sides.items()})
+    rows: Any = np.exp(off.groupby(keys, sort=False).mean()).reset_index().to_dict("records")
+    return list(rows)
 
 
 def judged(rows: Sequence[LoadRow], shown: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:

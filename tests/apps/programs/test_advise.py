@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
+from flashsim.apps.programs import advice as session
+from flashsim.apps.programs import load_runs as runs
 from flashsim.apps.programs import recorder
-from flashsim.apps.programs.advice import runs, session
-from flashsim.apps.programs.advice.report import advice_table, memory_sentence
-from flashsim.apps.programs.advice.runs import PRECISION, greatest_load, has_settled
-from flashsim.apps.programs.advice.session import Advice, AdviceStudy, Bound, DriveAdvice
+from flashsim.apps.programs.advice import Advice, AdviceStudy, Bound, DriveAdvice
+from flashsim.apps.programs.face.advise import advice_table, memory_sentence
+from flashsim.apps.programs.load_runs import PRECISION, greatest_load, has_settled
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
@@ -298,7 +299,7 @@ def test_drives_of_a_fleet_are_the_same_whoever_makes_them_and_each_is_a_replay(
         replay(source, drive, ReplaySettings("timed"), survey(source), report.add)
     assert by_operation(report)[ALL].percentile(99) == rows["p99_us"].iloc[0] * MICROSECONDS
     assert fs.fleet(trace, device=small, drives=3, limit=250, jobs=1).summary()["requests"].tolist() == [250] * 3
-    assert again.result.verdict().endswith(f"{rows.years.min():.3g}.")
+    assert again.verdict().endswith(f"{rows.years.min():.3g}.")
 
 
 def test_volumes_of_a_trace_go_to_drives_in_turn(small: str) -> None:

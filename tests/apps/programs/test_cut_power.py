@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flashsim.apps.programs import images
-from flashsim.apps.programs.face.crash import _drive_of
+from flashsim.apps.programs.face.record import _drive_of
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.apps.programs.images import ImageFolder
-from flashsim.apps.programs.looks import looked_at, watched
+from flashsim.apps.programs.images import ImageFolder, looked_at, watched
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.apps.serving.nbd.content import CHUNK, Content, FileContent, MemoryContent
+from flashsim.apps.serving.content import CHUNK, Content, FileContent, MemoryContent
 from flashsim.core.errors import CapacityError, MissingFileError, RefusedError
 
 SIZE = 5 * CHUNK
@@ -48,7 +48,7 @@ def test_a_file_holds_what_was_written(
     path = tmp_path_factory.mktemp("content") / "drive.img"
     with pytest.MonkeyPatch.context() as patch, closing(FileContent(path, SIZE)) as content:
         if not punches:
-            patch.setattr("flashsim.apps.serving.nbd.content._punch", lambda *_: False)
+            patch.setattr("flashsim.apps.serving.content._punch", lambda *_: False)
         assert_as_bytes(content, todo)
         assert path.read_bytes() == content.read(0, SIZE)
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flashsim.apps.serving.nbd.content import FileContent, MemoryContent
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import EIO, CommandFlag, Export, NbdCommand, Request
+from flashsim.apps.serving.content import FileContent, MemoryContent
+from flashsim.apps.serving.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.protocol import EIO, CommandFlag, Export, NbdCommand, Request
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import FORCE_UNIT_ACCESS, OPERATIONS, READ, REQUEST, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator

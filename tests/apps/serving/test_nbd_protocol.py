@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.apps.serving.nbd.protocol import Conversation, Export, Request, refusal
+from flashsim.apps.serving.protocol import Conversation, Export, Request, refusal
 from tests.apps.serving import nbd_client as nbd
 from tests.apps.serving.nbd_client import go, hello, option, option_replies, request
 from tests.cases import with_each

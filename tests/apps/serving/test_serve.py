@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from flashsim.apps.serving.command import device_serve
-from flashsim.apps.serving.nbd.server import MAXIMUM_CONNECTIONS
+from flashsim.apps.serving.server import MAXIMUM_CONNECTIONS
 from flashsim.apps.serving.session import at_path
 from flashsim.command_line import app
 from flashsim.core.rng import generator

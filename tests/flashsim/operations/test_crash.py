@@ -20,7 +20,7 @@ from flashsim.storage.log.records import BEGIN, Boot, Record
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from flashsim.studies.crashing import single
 from flashsim.studies.crashing.histories import EXTENSIONS, drawn_history
-from flashsim.studies.crashing.saved import load
+from flashsim.studies.crashing.single import load
 from tests.cases import with_each
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""
@@ -85,7 +85,7 @@ def test_what_survived_is_saved_and_recovered_later(flashsim: Any, here: Path) -
 def test_every_extension_is_drawn_crashed_saved_and_recovered(here: Path) -> None:
     assert {drawn_history(seed, "none").extension for seed in range(20)} == set(EXTENSIONS) == set(DESIGNS.names())
     for design in EXTENSIONS:
-        survival = single.crash("mmr", 7, [], design, None, None, None)
+        survival = single.crash(drawn_history(7, "mmr", extension=design))
         survival.save(here / f"{design}.json")
         assert load(here / f"{design}.json").history == survival.history and not single.recovered(survival).wrong
 
@@ -142,7 +142,7 @@ def test_a_saved_record_of_no_kind_and_a_deeply_nested_file_are_refused_in_a_lin
 
 
 def saved_body(here: Path) -> dict[str, Any]:
-    single.crash("mmr", 4, [], None, None, None, None).save(here / "crash.json")
+    single.crash(drawn_history(4, "mmr")).save(here / "crash.json")
     return dict(json.loads((here / "crash.json").read_text())["state"])
 
 
@@ -171,7 +171,7 @@ def test_a_log_without_room_for_what_recovery_writes_is_refused(seed: int, event
     with pytest.raises(InvalidParameterError, match="with its own ones: a log of") as refused:
         fs.pool_crash(restart="none", seed=seed, event=event, log_size=f"{log_size}B")
     (would_do,) = re.findall(r"a log of (\d+)B would do", str(refused.value))
-    survival = single.crash("none", seed, [], None, None, event, None, int(would_do))
+    survival = single.crash(drawn_history(seed, "none"), event, log_size=int(would_do))
     recovery = Recovery(survival.durable, restart_design("none"), survival.history.frames, 3)
     lengths = [sum(record.length for _, record in write.items) for _, write in recovery.writes() if write.target == LOG]
     assert lengths and log_size < survival.durable.room([0]) + 2 * 512 and survival.durable.room(lengths) <= int(would_do)

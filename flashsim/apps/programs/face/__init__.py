@@ -1,1 +1,1 @@
-"""Names of ``import flashsim as fs``, one module each."""
+"""Names of ``import flashsim as fs``."""

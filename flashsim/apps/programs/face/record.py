@@ -1,27 +1,38 @@
-"""``flashsim record`` and ``fs.record``: the system calls of a program on files, while it runs unchanged."""
+"""``flashsim record`` and ``crash``, ``fs.record`` and ``fs.crash``: what a program asks of files, and what a power cut leaves of them."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow.compute as pc
 
 from flashsim.apps.programs import recorder
+from flashsim.apps.programs.cutting import OUTCOMES, Drive, PowerCuts
+from flashsim.apps.programs.images import PRINTED, snapshot
+from flashsim.apps.programs.outcomes import CutReport
+from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, option
-from flashsim.core.units import format_size
+from flashsim.core.processes import cores
+from flashsim.core.units import SECONDS, format_size
+from flashsim.device import presets
 from flashsim.operations import fields
-from flashsim.operations.fields import Count, Flag, Names, Target
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 
-_SHOWN = 12
+#: Files that are printed at most.
+_FILES_SHOWN = 12
 #: Files of the system: libraries and what describes it.
 _SYSTEM = r"/(usr|lib\w*|etc|bin|sbin)/"
+#: Failures, cuts of which not all outcomes were tried, and their classes that were not, that are printed at most.
+_SHOWN, _CUTS_SHOWN, _CLASSES_SHOWN = 20, 5, 4
+#: Letters of a number that is printed to its last digit, at most.
+_DIGITS = 18
 
 
 class RecordOutcome(Outcome):
@@ -68,8 +79,8 @@ class RecordOutcome(Outcome):
         columns = same("path", "reads", "writes", "syncs", "bytes_read", "bytes_written")
         own = busy[~system]
         if len(own):
-            yield Table.of(own.head(_SHOWN).to_dict("records"), columns)
-        more = [f"{len(own) - _SHOWN:,} more files"] if len(own) > _SHOWN else []
+            yield Table.of(own.head(_FILES_SHOWN).to_dict("records"), columns)
+        more = [f"{len(own) - _FILES_SHOWN:,} more files"] if len(own) > _FILES_SHOWN else []
         more += [f"{system.sum():,} files of the system, which were only read"] if system.any() else []
         if more:
             yield Explanation(f"Besides {' and '.join(more)}; --json has all.")
@@ -114,3 +125,129 @@ def record(
     recording.write(out, origin())
     title = f"{' '.join(words) if words else f'process {pid}'}: {recording.table.num_rows:,} calls recorded"
     return RecordOutcome(recording, title)
+
+
+class PowerCutOutcome(Outcome):
+    """Power cuts of a program: how many images they leave, and which of them fail.
+
+    `with_flushes` are the same on a drive that honours flushes, where this one does not and something failed.
+    """
+
+    result: CutReport
+
+    def __init__(self, report: CutReport, title: str, with_flushes: CutReport | None) -> None:
+        super().__init__(report, title)
+        self.with_flushes = with_flushes
+        self.status = int(report.failed_images > 0)
+
+    @property
+    def verdict(self) -> str:
+        """Outcome of the cuts, in a sentence."""
+        report, other = self.result, self.with_flushes
+        if not report.failed_images:
+            which = "Every possible image passes" if report.is_complete else "Every image that was drawn passes"
+            return f"{which}: {report.images:,} of {report.cuts:,} outcomes of cuts are distinct."
+        sentence = f"{report.failed_images:,} of {report.images:,} images fail."
+        if other is not None and not other.failed_images:
+            return f"{sentence} It was the drive: with flushes honoured, none of {other.images:,} images fails."
+        return sentence
+
+    def summary(self) -> pd.DataFrame:
+        """A row: calls that matter, outcomes of cuts, distinct images, and those that fail."""
+        report = self.result
+        return pd.DataFrame([{"calls": report.calls, "cuts": report.cuts, "images": report.images, "failed_images": report.failed_images}])
+
+    def as_dict(self) -> dict[str, Any]:
+        other = None if self.with_flushes is None else self.with_flushes.as_dict()
+        return self.result.as_dict() | {"verdict": self.verdict, "with_flushes": other, "provenance": self.provenance}
+
+    def printout(self) -> Iterator[Part]:
+        """The verdict, and the shortest recipe of each failure."""
+        yield from (self.title, self.verdict)
+        if there := self.result.on_drive:
+            broken = f"; {there['lost_durable']:,} lost what was durable" if there["lost_durable"] else ""
+            yield f"On the simulated drive: {there['images']:,} images of {there['cuts']:,} cuts{broken}."
+        for number, failure in enumerate(self.result.failures[:_SHOWN], 1):
+            yield from ("", f"Failure {number}: power cut after {failure.call}", *(f"  {line}" for line in failure.recipe))
+            line = (failure.output.splitlines() or ["it printed nothing"])[-1][:120]
+            yield f"  the check: exit code {failure.answer.code}, {line}"
+            yield f"  images that fail so: {failure.count:,}"
+        if (more := len(self.result.failures) - _SHOWN) > 0:
+            yield from ("", f"And {more:,} other failures; --json has all.")
+        yield from self._coverage()
+        yield from (f"not recorded: {line}" for line in self.result.missed)
+        yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")
+
+    def _coverage(self) -> Iterator[Part]:
+        """Cuts of which not all outcomes were tried, those of which the smallest part was."""
+        cuts = self.result.coverage
+        some = sorted((each for each in cuts if each.tried != each.possible), key=lambda each: each.tried / (each.possible or math.inf))
+        if some:
+            yield ""
+            yield f"Of {len(cuts) - len(some):,} of {len(cuts):,} cuts all outcomes were tried, of the others some, such as after"
+        for each in some[:_CUTS_SHOWN]:
+            number = "too many to count" if each.possible is None else f"{each.possible:,}"
+            classes = [*each.never[:_CLASSES_SHOWN], *["..."] * (len(each.never) > _CLASSES_SHOWN)]
+            never = f"; never tried: {'; '.join(classes)}" if classes else ""
+            yield f"  {each.call}: {each.tried:,} of {number if len(number) <= _DIGITS else f'{each.possible:.1e}'}{never}"
+
+
+def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> Drive:
+    flash = presets.load(device).flash if device else None
+    protected = cache == "protected" or (cache is None and flash is not None and flash.keeps_acknowledged)
+    return Drive(not ignore_flush or protected, not whole_pages, device)
+
+
+@operation
+def crash(
+    command: Annotated[Any, Names("The program and its arguments, behind --.", "-- COMMAND ...", argument=True, python="A list of texts.")],
+    *,
+    check: Annotated[str, Name("A shell command that looks at the files left, in a folder of their own; 0 passes.", "CHECK")],
+    folder: Annotated[str, Name("The folder whose files are followed; the program runs in it.", "DIR")] = ".",
+    device: Annotated[str | None, Name("A preset: is its cache lost, and what does it hold?", "PRESET", completes=("presets",))] = None,
+    cache: Annotated[
+        str | None, Field("Whether what the drive's cache holds survives.", "volatile|protected", fields.choice("volatile", "protected"))
+    ] = None,
+    ignore_flush: Annotated[bool, Flag("The drive ignores flushes.")] = False,
+    whole_pages: Annotated[bool, Flag("A cut tears no page between sectors.")] = False,
+    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = OUTCOMES,
+    limit: Annotated[Any, Duration("What a check may take.")] = "60s",
+    seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
+) -> PowerCutOutcome:
+    """Run a program, cut the power after each of its calls that matters, and check the files that each cut could leave.
+
+    The program is recorded with what it writes. What a cut leaves follows a journalling file system on a drive with a cache: what was
+    synced is there, of all else any part may be. With a device, power is cut at events of its simulation as well, and what its sectors
+    hold then is checked, too. Equal images are checked once. The exit code is 1 if an image fails.
+
+    Examples::
+
+        flashsim crash --check "test ! -e shop || grep -q pears shop" -- python3 careful.py
+        flashsim crash --check "grep -q pears shop" --ignore-flush --json cuts.json -- python3 careful.py
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> result = fs.crash(["python3", "careful.py"], check="test ! -e shop || test -s shop")  # doctest: +SKIP
+    >>> result.verdict  # doctest: +SKIP
+    """
+    words: Sequence[str] = command
+    place = Path(folder).resolve()
+    if not place.is_dir():
+        raise RefusedError(f"folder: {folder} is no folder")
+    drive = _drive_of(device, cache, ignore_flush, whole_pages)
+    before = snapshot(place)
+    recording = recorder.record(words, contents=True, folder=place, before=before)
+    if code := recording.facts["exit_code"]:
+        raise RefusedError(f"crash: the program itself failed (exit code {code}), without any cut")
+    after = snapshot(place)
+
+    def cut(on: Drive) -> CutReport:
+        with activity("cuts") as progress:
+            return PowerCuts(recording, place, before, after, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
+
+    report = cut(drive)
+    with_flushes = cut(drive._replace(keeps_flushed=True)) if report.failed_images and not drive.keeps_flushed else None
+    title = f"{' '.join(words)}: power cut after {report.calls:,} calls, {report.cuts:,} outcomes"
+    return PowerCutOutcome(report, title, with_flushes)

@@ -20,8 +20,7 @@ from flashsim.studies.presentation.report import Report, Section, cards
 from flashsim.studies.presentation.tables import Table
 from flashsim.studies.replaying.device_report import DeviceReport
 from flashsim.studies.replaying.report import write_report
-from flashsim.studies.validation.joins import Witnesses
-from flashsim.studies.validation.joins_report import noise_table
+from flashsim.studies.validation.joins_report import Witnesses, noise_table
 from flashsim.studies.validation.joins_report import table as joins_table
 from tests.html_page import whole
 from traces.file.schema import make_batch

@@ -117,7 +117,7 @@ def test_only_what_a_simulation_rests_on_makes_it_again(run: str, monkeypatch: p
         "flashsim.studies.formulas",
         "flashsim.apps.papers.reproduction",
         "flashsim.operations.command",
-        "flashsim.apps.serving.nbd",
+        "flashsim.apps.serving",
     )
     none = [name for name in genuine.sources if name.startswith(rooms)]
     none += ["models.haas", "models.join_costs.bnl", "models.optimum", "models.ssd_joins", "flashsim.apps.papers.base"]

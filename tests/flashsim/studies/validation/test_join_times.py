@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.core.outstanding import OutstandingLevel
-from flashsim.studies.validation.join_times import RequestTimes, under_way
+from flashsim.studies.validation.joins import RequestTimes, under_way
 
 REQUESTS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=30)
 

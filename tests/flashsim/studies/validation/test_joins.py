@@ -13,9 +13,8 @@ import pytest
 from flashsim.core.request import COMPLETION, READ, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.execution.requests import Algorithm, Cpu, Phase
-from flashsim.studies.validation.join_times import Tee
-from flashsim.studies.validation.joins import Witnesses
-from flashsim.studies.validation.joins_report import noise_table, table
+from flashsim.studies.validation.joins import Tee
+from flashsim.studies.validation.joins_report import Witnesses, noise_table, table
 from traces.file.recording import ParquetRecorder
 
 #: Phases as they are entered, and begin and end (s) of the requests in each: the second is empty, and the first is gone back to.

@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from flashsim.apps.serving.nbd.content import Content
-from flashsim.apps.serving.nbd.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
+from flashsim.apps.serving.content import Content
+from flashsim.apps.serving.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
 from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import NEVER
@@ -61,31 +61,17 @@ class ServedRequest:
 class ServedDrive:
     """One drive, its content, and requests on their way through it.
 
-    Parameters
-    ----------
-    device
-        Idle; nobody else drives it meanwhile.
-    export
-        How it is offered.
-    content
-        What it holds.
-    scale
-        Real seconds a simulated second; 0 imposes no latency.
-    start
-        The real clock, ns; it never goes back.
-
-    Attributes
-    ----------
-    refused
-        Requests that were answered with an error and never reached the simulated drive.
-    read_only_because
-        Why the drive takes no more writes, if that is so.
+    The `device` is idle, and nobody else drives it meanwhile.  `scale` is real seconds a simulated second, 0 imposes no latency; `start` is
+    the real clock, ns, which never goes back.
     """
 
     def __init__(self, device: Device, export: Export, content: Content, scale: float, start: int) -> None:
         check_scale(scale)
         self.export, self.content = export, content
-        self.refused, self.read_only_because = 0, ""
+        #: Requests that were answered with an error and never reached the simulated drive.
+        self.refused = 0
+        #: Why the drive takes no more writes, if that is so.
+        self.read_only_because = ""
         self._device, self._start, self._origin = device, start, device.now
         self._scale = Fraction(scale)  # exact, so that what is due at a real time has completed by then
         self._count = 0

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from selectors import SelectSelector
 from time import monotonic_ns
 
-from flashsim.apps.serving.nbd.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.nbd.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
+from flashsim.apps.serving.drive import ServedDrive, ServedRequest
+from flashsim.apps.serving.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 
@@ -37,25 +37,12 @@ def precise_event_loop() -> asyncio.AbstractEventLoop:
 class Server:
     """Steps a drive when its requests come and are due, and sends its replies.
 
-    Parameters
-    ----------
-    drive
-        What is served.
-    observe
-        Is told every request that the drive took, when it has been answered; `Served.number` says in what order they came.
-
-    Attributes
-    ----------
-    clients
-        Connections so far.
-    turned_away
-        Connections that were closed at once, since there were too many.
-    broken
-        Connections that broke the protocol, or ended with requests that were not answered.
+    `observe` is told every request that the drive took, when it has been answered; `ServedRequest.number` says in what order they came.
     """
 
     def __init__(self, drive: ServedDrive, observe: Callable[[ServedRequest], None]) -> None:
         self.drive = drive
+        #: Connections so far, those closed at once as there were too many, and those that broke the protocol or left requests unanswered.
         self.clients = self.turned_away = self.broken = 0
         self._observe = observe
         self._open: dict[int, Connection] = {}  # by stream
@@ -91,7 +78,6 @@ class Server:
         return False
 
     def feed(self) -> None:
-        """Let connections that wait for room go on."""
         if self._starved:
             self._starved = False
             for connection in list(self._open.values()):
@@ -206,7 +192,9 @@ class Connection(asyncio.Protocol):
             return
         received, refused = monotonic_ns(), []
         while self._queue and not self._stuffed and self._requests < _MOST_REQUESTS and self._bytes < _MOST_BYTES:
-            if not self._server.has_room(self, _carries(self._queue[0])):
+            request = self._queue[0]  # longer ones than there may be are refused
+            carries = min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
+            if not self._server.has_room(self, carries):
                 break
             served = self._server.drive.take(self._queue.popleft(), self._stream, received)
             if served.error:
@@ -225,11 +213,6 @@ class Connection(asyncio.Protocol):
 
 def _replies(answered: list[ServedRequest]) -> bytes:
     return b"".join([reply(served.cookie, served.error, served.data) for served in answered])
-
-
-def _carries(request: Request) -> int:
-    """Bytes that will be kept for a request; longer ones than there may be are refused."""
-    return min(request.length, MAXIMUM_BLOCK) if request.command in (NbdCommand.READ, NbdCommand.WRITE) else 0
 
 
 def _length_carried(served: ServedRequest) -> int:

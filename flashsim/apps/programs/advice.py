@@ -1,14 +1,12 @@
 """A study of drives under one load: runs of each drive, made once and kept, and what they say of it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Self
 
-from flashsim.apps.programs.advice.runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
+from flashsim.apps.programs.load_runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
@@ -36,13 +34,13 @@ class Bound:
     Bound(latency='p99', most=2000000)
     """
 
-    #: One of `flashsim.apps.programs.advice.runs.LATENCIES`.
+    #: One of `flashsim.apps.programs.load_runs.LATENCIES`.
     latency: str
     #: In ns.
     most: int
 
     @classmethod
-    def parse(cls, text: Any, parameter: str) -> Bound:
+    def parse(cls, text: Any, parameter: str) -> Self:
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         if match is None:
             raise InvalidParameterError(parameter, repr(text), "a latency and its bound are needed, such as p99=2ms")
@@ -70,7 +68,7 @@ class DriveAdvice:
 
     preset: presets.Preset
     study: AdviceStudy
-    #: Results of `flashsim.apps.programs.advice.runs.run_repeatedly` and `find_load`; None where the drive was refused.
+    #: Results of `flashsim.apps.programs.load_runs.run_repeatedly` and `find_load`; None where the drive was refused.
     repeated: Mapping[str, Any] | None = None
     load: Mapping[str, Any] | None = None
     #: Why it was.
@@ -156,7 +154,6 @@ class Advice:
     what: Survey
     #: Those that carry most first, of equal ones those of the lowest latency, then those that were refused.
     drives: Sequence[DriveAdvice]
-    #: Number of runs kept from before.
     recalled: int = 0
 
     def title(self) -> str:
@@ -172,7 +169,6 @@ class Advice:
         return {"study": asked, "verdict": self.verdict(), "drives": self.rows(), "runs": runs}
 
     def verdict(self) -> str:
-        """Sentence that says what decides."""
         study, able = self.study, [each for each in self.drives if not each.problem]
         if not able:
             return f"None of {len(self.drives)} drives takes the trace: {self.drives[0].problem}."
@@ -207,14 +203,11 @@ class Advice:
 def names_of(texts: Iterable[str]) -> list[str]:
     """Presets by name or file, with commas between; ``all`` stands for each flash drive and disk of the presets."""
     words = [word.strip() for text in texts for word in text.split(",") if word.strip()]
-    names = [each for word in words for each in ([*_drives()] if word == ALL else [word])]
+    every = [name for name in presets.names() if presets.load(name).kind in ("ssd", "hdd")] if ALL in words else []
+    names = [each for word in words for each in (every if word == ALL else [word])]
     for name in names:
         presets.load(name)
     return list(dict.fromkeys(names))
-
-
-def _drives() -> Iterable[str]:
-    return (name for name in presets.names() if presets.load(name).kind in ("ssd", "hdd"))
 
 
 def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progress | None = None) -> Advice:
@@ -230,27 +223,26 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     if study.repeats < 1:
         raise InvalidParameterError("repeats", study.repeats, "it must be at least 1")
     warn_of(what, what.pace())
-    jobs, problems = dict[str, tuple[Job, Job]](), dict[str, str]()
-    for device in study.devices:
-        preset = presets.load(device)
+    drives, jobs, problems = {device: presets.load(device) for device in study.devices}, dict[str, tuple[Job, Job]](), dict[str, str]()
+    for device, preset in drives.items():
         try:
             jobs[device] = _jobs(study, device, preset, what)
         except CapacityError as problem:
             problems[device] = str(problem)
     every = [job for pair in jobs.values() for job in pair]
-    parts = [part for device in jobs for part in engines.parts_for(presets.load(device))]
-    room, free = max([_room(presets.load(device)) for device in jobs], default=0), free_memory()
+    parts = [part for device in jobs for part in engines.parts_for(drives[device])]
+    room, free = max([_room(drives[device]) for device in jobs], default=0), free_memory()
     if room and free is not None:  # the largest drives may be run side by side
         settings = replace(settings, jobs=max(1, min(settings.jobs, free // room)))
     results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
-    drives = [
-        DriveAdvice(presets.load(device), study, *(results[job] for job in jobs[device]))
+    advised = [
+        DriveAdvice(preset, study, *(results[job] for job in jobs[device]))
         if device in jobs
-        else DriveAdvice(presets.load(device), study, problem=problems[device])
-        for device in study.devices
+        else DriveAdvice(preset, study, problem=problems[device])
+        for device, preset in drives.items()
     ]
-    drives.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
-    return Advice(study, what, drives, sum(run.recalled for run in results.runs.values()))
+    advised.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
+    return Advice(study, what, advised, sum(run.recalled for run in results.runs.values()))
 
 
 def _room(preset: presets.Preset) -> int:

@@ -49,9 +49,7 @@ class LoadStudy:
     name: str
     #: State of flash drives before the trace, as ``--precondition`` has it.
     state: str
-    #: Repetitions of the trace at most.
     repeats: int
-    #: Years that a drive has to live.
     years: float
     limit: int | None
     seed: int
@@ -150,8 +148,12 @@ def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -
 
 def _erased(repetitions: Sequence[Mapping[str, int]]) -> bool:
     """True if blocks were erased in the third quarter of repetitions and in the last: no free blocks are left that writes could take."""
+    return all(any(each["erases"] for each in part) for part in _last_quarters(repetitions))
+
+
+def _last_quarters(repetitions: Sequence[Mapping[str, int]]) -> tuple[Sequence[Mapping[str, int]], ...]:
     count = len(repetitions)
-    return all(any(each["erases"] for each in part) for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]))
+    return repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]
 
 
 def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
@@ -159,10 +161,8 @@ def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
     count = len(repetitions)
     if count < 4 or count & (count - 1):
         return False
-    third, last = (
-        sum(each["programmed"] for each in part) / max(1, sum(each["written"] for each in part))
-        for part in (repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :])
-    )
+    parts = _last_quarters(repetitions)
+    third, last = (sum(each["programmed"] for each in part) / max(1, sum(each["written"] for each in part)) for part in parts)
     return abs(third - last) <= _SETTLED * last
 
 
@@ -195,7 +195,7 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
             tried[speed] = {"speed": speed, "duration": report.duration} | _latencies(report)
         return tried[speed]
 
-    with activity(f"looking for the load of {run.device_name}") as progress:
+    with activity(f"looking for the load of {load['device']}") as progress:
         limit, settled = run.limit(play(1.0)["duration"])
         greatest = greatest_load(
             lambda speed: speed <= limit and bool(play(speed)[latency] <= most),
@@ -247,7 +247,6 @@ class _Runs:
 
     def __init__(self, load: Load) -> None:
         self._load = load
-        self.device_name = load.device
         self._what, self._drive, self.state = _ready(load)
         self.device = self._drive
 
@@ -345,7 +344,6 @@ def _ready(load: Load) -> tuple[Survey, Device, str]:
 
 
 def _latencies(report: DeviceReport) -> dict[str, float]:
-    """Latencies of all requests, ns."""
     times = by_operation(report)[ALL]
     percentiles = {name: times.percentile(share) for name, share in LATENCIES.items() if share is not None}
     return {"mean": times.mean, **percentiles, "max": times.maximum}

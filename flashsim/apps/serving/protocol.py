@@ -111,7 +111,6 @@ class Export:
     read_only: bool = False
     #: Whether it is a disk.
     rotational: bool = False
-    #: Whether it takes TRIM.
     trim: bool = False
     #: Bytes; offsets and lengths are multiples of it.
     block: int = SECTOR
@@ -183,18 +182,6 @@ class _BreachError(Exception):
 class Conversation:
     r"""Speaks with one client, however its bytes are torn.
 
-    Parameters
-    ----------
-    export
-        The drive that is offered.
-
-    Attributes
-    ----------
-    ended
-        Nothing that the client still sends will be read: it took its leave, or broke the protocol.
-    broken
-        It broke the protocol.
-
     Examples
     --------
     >>> client = Conversation(Export("drive", "a drive", 4096))
@@ -203,6 +190,7 @@ class Conversation:
     """
 
     def __init__(self, export: Export) -> None:
+        #: Whether nothing that the client still sends will be read: it took its leave, or broke the protocol (`broken`).
         self.ended = self.broken = False
         self._is_negotiated = False
         self._export = export
@@ -291,7 +279,7 @@ class Conversation:
 
     def _list(self, data: bytes) -> None:
         if data:
-            self._refuse(Option.LIST, Answer.INVALID, b"LIST takes no data")
+            self._answer(Option.LIST, Answer.INVALID, b"LIST takes no data")
             return
         name = self._export.name.encode()
         self._answer(Option.LIST, Answer.SERVER, len(name).to_bytes(4, "big") + name + self._export.description.encode())

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Protocol
 
 from flashsim.core.errors import FORCE, CapacityError, FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import KIB, MIB, format_size
@@ -20,25 +19,6 @@ _MARK = "user.flashsim.content"
 
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
 _ZEROS = bytes(MIB)
-
-
-class Content(Protocol):
-    """The bytes of a drive; whoever asks has checked that they lie on it."""
-
-    def read(self, offset: int, length: int) -> bytes:
-        """Bytes, zeros where nothing was written."""
-
-    def write(self, offset: int, data: bytes) -> None:
-        """Put bytes in place; OSError if there is no room for them."""
-
-    def clear(self, offset: int, length: int) -> None:
-        """Let bytes read as zeros, and give back what they took."""
-
-    def flush(self) -> None:
-        """Make what was written durable, as far as the content lasts at all; OSError if that fails."""
-
-    def close(self) -> None:
-        """Nothing more is asked."""
 
 
 class MemoryContent:
@@ -56,12 +36,12 @@ class MemoryContent:
         return len(self._chunks) * CHUNK
 
     def read(self, offset: int, length: int) -> bytes:
-        """See `Content.read`."""
+        """Bytes, zeros where nothing was written."""
         nothing = bytes(CHUNK)
         return b"".join(self._chunks.get(number, nothing)[begin:end] for number, begin, end in _pieces(offset, length))
 
     def write(self, offset: int, data: bytes) -> None:
-        """See `Content.write`."""
+        """Put bytes in place; OSError if there is no room for them."""
         pieces = list(_pieces(offset, len(data)))
         new = sum(number not in self._chunks for number, _, _ in pieces)
         if self.size + new * CHUNK > self._limit:
@@ -74,7 +54,7 @@ class MemoryContent:
             position += end - begin
 
     def clear(self, offset: int, length: int) -> None:
-        """See `Content.clear`."""
+        """Let bytes read as zeros, and give back what they took."""
         numbers = range(offset // CHUNK, (offset + length - 1) // CHUNK + 1)
         for number in list(self._chunks) if len(numbers) > len(self._chunks) else numbers:
             begin, end = max(offset - number * CHUNK, 0), min(offset + length - number * CHUNK, CHUNK)
@@ -86,7 +66,7 @@ class MemoryContent:
                 self._chunks[number][begin:end] = bytes(end - begin)
 
     def flush(self) -> None:
-        """See `Content.flush`."""
+        """Make what was written durable, as far as the content lasts at all; OSError if that fails."""
 
     def close(self) -> None:
         self._chunks.clear()
@@ -102,25 +82,16 @@ def _pieces(offset: int, length: int) -> Iterator[tuple[int, int, int]]:
 
 
 class FileContent:
-    """Content in a sparse file, which stays.
+    """Content in a sparse file, which stays; it is made as long as the drive (`size`, bytes) unless it is there.
 
-    Parameters
-    ----------
-    path
-        Made as long as the drive, unless it is there.
-    size
-        Bytes of the drive.
-    read_only
-        Nothing of the file is changed; it must exist, and may be shorter than the drive.
-    force
-        A file that was not made here is taken too, and made as long as the drive.
+    With `read_only` nothing of it is changed: it must exist, and may be shorter.  With `force` a file that was not made here is taken too.
     """
 
     def __init__(self, path: Path, size: int, read_only: bool = False, force: bool = False) -> None:
         self.path = path
-        if path.exists() and not path.is_file():
-            raise RefusedError(f"content: {path} is no regular file")
         is_new = not path.exists()
+        if not is_new and not path.is_file():
+            raise RefusedError(f"content: {path} is no regular file")
         try:
             self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:
@@ -177,13 +148,17 @@ class FileContent:
                 self.write(begin, _ZEROS[: offset + length - begin])
 
     def flush(self) -> None:
-        """See `Content.flush`; the file's length and holes are made durable too."""
+        """Make what was written durable, and the file's length and holes too; OSError if that fails."""
         os.fsync(self._file)
 
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+#: The bytes of a drive; whoever asks has checked that they lie on it.
+Content = MemoryContent | FileContent
 
 
 def _is_marked(file: int) -> bool:
