@@ -345,7 +345,7 @@ def pause_for_room(state: State, outbox: Integers) -> None:
         pause(outbox)
 
 
-@kernel_of(ACT)  # compiled in 3 s
+@kernel_of(ACT, seconds=5)
 def log_part(state: State, outbox: Integers, what: int, first: int, second: int) -> int:
     """The log's part in what happens (`flashsim.execution.pooled.tables.WRITE_FRAME` and so on)."""
     pause_for_room(state, outbox)
