@@ -27,9 +27,9 @@ from flashsim.core.policies import Policy
 from flashsim.core.processes import cores
 from flashsim.core.source_files import kernels_folder, make_private, source_tree
 
-#: What a comment behind the decorator says of its seconds is taken at its word; what few runs call is left to them.
-_ONLY = re.compile(rb"^@kernel_of\([^\n#]*(?:# compiled (?:in (\d+) s|(on demand)))?\ndef (\w+)", re.MULTILINE)
-#: Seconds that a part takes to compile, about: a member with all its kernels, a policy, and any other.
+#: A function of `kernel_of` that is a part: what the decorator says of its seconds, and its name.
+_ONLY = re.compile(rb"^@kernel_of\((?!.*on_demand=True)(?:.*seconds=(\d+))?.*\)\ndef (\w+)", re.MULTILINE)
+#: Seconds that a part takes to compile, about: a member with all its kernels, a policy, and any other that does not say it.
 _MEMBER_TAKES, _POLICY_TAKES, _OTHER_TAKES = 1.5, 1.0, 0.4
 #: What takes fewer seconds is left to whoever calls it: a process takes that long to start.
 _LEAST = 1.5
@@ -80,8 +80,7 @@ def parts_of(modules: Iterable[str], policies: Iterable[tuple[Policy, str]] = ()
     texts = {module: tree.sources[module] for module in sorted(tree.closure(modules))}
     parts = []
     for module, text in texts.items():
-        named = [(name, seconds) for seconds, on_demand, name in _ONLY.findall(text) if not on_demand]
-        parts += [Part(module, name.decode(), seconds=float(seconds or _OTHER_TAKES)) for name, seconds in named]
+        parts += [Part(module, name.decode(), seconds=float(seconds or _OTHER_TAKES)) for seconds, name in _ONLY.findall(text)]
     for policy, member in policies:
         module = f"{policy.family.package}.{member.replace('-', '_')}"
         if module in tree.sources:

@@ -34,7 +34,7 @@ try:
     from numba.core.registry import CPUDispatcher
 
     from flashsim.core.kept_kernels import KeptKernels
-    from flashsim.core.machine_code import CalleeCompiler, EntryCompiler
+    from flashsim.core.machine_code import CalleeCompiler, EntryCompiler, SharedCompiler
 finally:
     for _name in _spared:
         del sys.modules[_name]
@@ -97,19 +97,31 @@ def inlined_kernel(function: Function) -> Function:
     return _decorated(function, **_INLINED)
 
 
+def shared_kernel(function: Function) -> Function:
+    """A `lean_kernel` that is never compiled into its callers: for what many kernels of an entry call, where copies would make it long."""
+    return _decorated(function, SharedCompiler, **_LEAN)
+
+
 def in_python(function: Function) -> Function:
     """A kernel as plain Python, for callers in Python: to pass arguments to compiled code takes longer than a small rule."""
     return cast(Function, getattr(function, "py_func", function))
 
 
-def kernel_of(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
+def kernel_of(signature: Any, unlocked: bool = False, seconds: float = 0, on_demand: bool = False) -> Callable[[Function], Function]:
     """A `lean_kernel` that is compiled for one signature: needed where an argument is a function (``numba.types.FunctionType``).
 
     What Python calls is the compiled function itself, which takes arguments of just these types and does not look at them first: finding
     out the types of functions takes longer than a short call.  It cannot be called by other kernels.  It is compiled when it is first
     called, or asked for by `entry` or `address_of`.
 
-    `unlocked`: other threads of Python run while it does.
+    Parameters
+    ----------
+    unlocked
+        Other threads of Python run while it does.
+    seconds
+        About how long a large one takes to compile: `flashsim.core.compiling` reads it in the source.
+    on_demand
+        Few runs call it, so that it is not compiled beforehand.
     """
 
     def decorate(function: Function) -> Function:
@@ -167,23 +179,26 @@ def address_of(function: Any) -> Any:
 class _Called(CPUDispatcher):  # type: ignore[misc]
     """A kernel as other kernels call it: intermediate code, without what Python and C call."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions={**options, "no_cpython_wrapper": True}, pipeline_class=CalleeCompiler)
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[CalleeCompiler]) -> None:
+        super().__init__(function, targetoptions={**options, "no_cpython_wrapper": True}, pipeline_class=compiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template([_type_of_any(each) for each in args], {name: _type_of_any(each) for name, each in kws.items()})
+        return super().get_call_template([_wide_type(each) for each in args], {name: _wide_type(each) for name, each in kws.items()})
 
 
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel as Python calls it; both are compiled when they are first called."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions={"nopython": True, "no_cfunc_wrapper": True, **options}, pipeline_class=EntryCompiler)
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[CalleeCompiler]) -> None:
+        # Whether a kernel is inlined is stated for every one: Numba would take it over from the caller that is compiled first.
+        every = {"nopython": True, "no_cfunc_wrapper": True, "forceinline": False}
+        super().__init__(function, targetoptions={**every, **options}, pipeline_class=EntryCompiler)
+        self._compiler_as_callee = compiler
         self._cache = KeptKernels(function, partial(cache_folder, function), options.get("_nrt", True))
 
     @cached_property
     def called(self) -> _Called:
-        return _Called(self.py_func, self.targetoptions)
+        return _Called(self.py_func, self.targetoptions, self._compiler_as_callee)
 
     @property
     def _numba_type_(self) -> Any:  # what a kernel that names this one sees
@@ -200,13 +215,15 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
                 gc.enable()
 
 
-def _decorated(function: Function, **options: Any) -> Function:
+def _decorated(function: Function, compiler: type[CalleeCompiler] = CalleeCompiler, **options: Any) -> Function:
     if not compiled():
         return function
-    decorated: Any = _Kernel(function, options)
+    decorated: Any = _Kernel(function, options, compiler)
     only: Function = decorated
     return only
 
 
-def _type_of_any(constant: Any) -> Any:
-    return constant.literal_type if isinstance(constant, types.Literal) else constant
+def _wide_type(given: Any) -> Any:
+    """The type for which a kernel is compiled: 64 bits for narrower integers, so that few kernels are compiled twice."""
+    given = given.literal_type if isinstance(given, types.Literal) else given
+    return types.int64 if isinstance(given, types.Integer) and given.signed else given

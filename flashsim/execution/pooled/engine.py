@@ -170,7 +170,7 @@ def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
                 get_ready(system, scalars.checkpointer)
 
 
-@kernel_of(ACT)  # compiled in 7 s
+@kernel_of(ACT, seconds=6)
 def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     """A request completed; or somebody goes on who need not wait any longer, or whose time has come."""
     system = tables_of(state)[0]

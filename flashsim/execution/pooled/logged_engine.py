@@ -304,7 +304,7 @@ def pass_time(system: Tables, outbox: Integers, is_over: int) -> None:
     write_in_background(system, outbox, is_over)
 
 
-@kernel_of(LOG_PART)  # compiled in 3 s
+@kernel_of(LOG_PART, seconds=3)
 def log_part(system: Tables, outbox: Integers, event: int, first: int, second: int) -> int:
     """The log's part in what happens (`flashsim.execution.pooled.log_events`)."""
     log, scalars, least = system.log, system.log.scalars, SLACK + system.log.frames.shape[0]

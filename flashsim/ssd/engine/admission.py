@@ -217,7 +217,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
     return DONE
 
 
-@kernel_of(STEP)  # compiled in 6 s
+@kernel_of(STEP, seconds=4)
 def dispatch(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Admit waiting commands, the submission queues in turn, while those have room; DONE, or why it stopped short."""
     while True:

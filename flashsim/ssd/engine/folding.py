@@ -30,7 +30,7 @@ def folds_at(flow: Flow, flash: Flash, times: Timings, now: int) -> int:
     return flow.engine.idle_since + times.timing.slc_idle
 
 
-@kernel_of(STEP)  # compiled on demand
+@kernel_of(STEP, on_demand=True)
 def fold(host: Host, flow: Flow, flash: Flash, times: Timings, policies: Policies) -> int:
     """Let every plane fold the oldest block of its cache, as a command of its own; DONE, or why it stopped short."""
     if flow.engine.live + 1 + flash.control.pools * flash.control.plan_rows > flow.operations.shape[0]:

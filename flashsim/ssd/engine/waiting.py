@@ -1,6 +1,6 @@
 """What operations of the engine wait for: their places in the queues of dies, what must end before, and gates before erases."""
 
-from flashsim.core.kernel import inlined_kernel, lean_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel, shared_kernel
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_DIE, READER, Flow
@@ -24,7 +24,7 @@ def wake(flow: Flow, die: int) -> None:
     flow.engine.last_woken = die
 
 
-@inlined_kernel
+@shared_kernel
 def satisfy(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     operation = flow.operations[row]

@@ -93,7 +93,7 @@ translate_of = TRANSLATE.accessor()
 SPECIAL = ("log_blocks", "map_cache")  #: Parameters that only some members have a use for.
 
 
-@kernel_of(_SIGNATURE)  # compiled on demand
+@kernel_of(_SIGNATURE, on_demand=True)
 def plan_page(operation: int, page: int, partial: int, flash: Flash, policies: Policies) -> int:
     """Call a drive's translation layer from Python; the rows of its plan, or BAD_VICTIM."""
     return int(translate_of(policies)(operation, page, partial, flash, policies))

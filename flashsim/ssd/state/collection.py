@@ -201,7 +201,7 @@ def make_room(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     return row
 
 
-@kernel_of(_OF_ROWS)  # compiled on demand
+@kernel_of(_OF_ROWS, on_demand=True)
 def fold_block(flash: Flash, policies: Policies, row: int, pool: int) -> int:
     """Plan to move what the oldest block of a pool's SLC cache holds to all bits of other cells, and to erase it; the number of rows."""
     block = slc_cache.leave_oldest(flash, pool)
@@ -243,7 +243,7 @@ def enters_cache(flash: Flash, pool: int) -> bool:
     return flash.active[pool, SLC_STREAM] >= 0 and not flash.control.slc_bypass
 
 
-@kernel_of(_OF_ONE)  # compiled on demand
+@kernel_of(_OF_ONE, on_demand=True)
 def fold_idle(flash: Flash, policies: Policies, pool: int) -> int:
     """Plan to fold a block of the SLC cache of a pool that has nothing else to do, or first what makes room; the number of rows.
 
@@ -254,7 +254,7 @@ def fold_idle(flash: Flash, policies: Policies, pool: int) -> int:
     return int(fold_block_of(policies)(flash, policies, 0, pool)) if may_fold(flash, pool) else make_room(flash, policies, 0, pool)
 
 
-@kernel_of(_OF_ONE)  # compiled on demand
+@kernel_of(_OF_ONE, on_demand=True)
 def write_group(flash: Flash, policies: Policies, count: int) -> int:
     """Plan to program the first `count` logical pages of `flash.group` at once, in one pool; the number of rows, or BAD_VICTIM.
 

@@ -22,8 +22,7 @@ from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, Outcome
 from flashsim.studies.presentation.plots import MARKED, legend, lines, panels, stroke
-from flashsim.studies.presentation.report import Report
-from flashsim.studies.presentation.section import Section
+from flashsim.studies.presentation.report import Report, Section
 from flashsim.studies.presentation.tables import Table, same
 from flashsim.studies.presentation.terminal import Explanation, Part
 from flashsim.studies.presentation.trace_report import served_share
