@@ -80,7 +80,7 @@ def cache_folder(function: Callable[..., Any]) -> Path:
 
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and numbers, in nopython mode, cached on disk."""
-    return _decorated(function)
+    return _decorated(function, {})
 
 
 def lean_kernel(function: Function) -> Function:
@@ -89,17 +89,17 @@ def lean_kernel(function: Function) -> Function:
     Where many arrays pass through nested calls, counting references takes longer than the work itself.  An integer division by zero is
     not noticed.
     """
-    return _decorated(function, **_LEAN)
+    return _decorated(function, _LEAN)
 
 
 def inlined_kernel(function: Function) -> Function:
     """A `lean_kernel` that is always compiled into its callers, where calls of it take longer than its work by a profile."""
-    return _decorated(function, **_INLINED)
+    return _decorated(function, _INLINED)
 
 
 def shared_kernel(function: Function) -> Function:
     """A `lean_kernel` that is never compiled into its callers: for what many kernels of an entry call, where copies would make it long."""
-    return _decorated(function, SharedCompiler, **_LEAN)
+    return _decorated(function, _LEAN, SharedCompiler)
 
 
 def in_python(function: Function) -> Function:
@@ -125,7 +125,7 @@ def kernel_of(signature: Any, unlocked: bool = False, seconds: float = 0, on_dem
     """
 
     def decorate(function: Function) -> Function:
-        decorated: Any = _decorated(function, **_LEAN, nogil=unlocked)
+        decorated: Any = _decorated(function, {**_LEAN, "nogil": unlocked})
         only: Any = _Only(decorated, signature) if compiled() else function
         return cast(Function, only)
 
@@ -215,7 +215,7 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
                 gc.enable()
 
 
-def _decorated(function: Function, compiler: type[CalleeCompiler] = CalleeCompiler, **options: Any) -> Function:
+def _decorated(function: Function, options: dict[str, Any], compiler: type[CalleeCompiler] = CalleeCompiler) -> Function:
     if not compiled():
         return function
     decorated: Any = _Kernel(function, options, compiler)
@@ -226,4 +226,4 @@ def _decorated(function: Function, compiler: type[CalleeCompiler] = CalleeCompil
 def _wide_type(given: Any) -> Any:
     """The type for which a kernel is compiled: 64 bits for narrower integers, so that few kernels are compiled twice."""
     given = given.literal_type if isinstance(given, types.Literal) else given
-    return types.int64 if isinstance(given, types.Integer) and given.signed else given
+    return types.int64 if given in types.signed_domain else given

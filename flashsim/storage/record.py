@@ -38,19 +38,13 @@ def varint_size(values: npt.ArrayLike) -> Integers:
     [1, 2, 3]
     """
     numbers = np.asarray(values, np.int64)
-    return _varint_sizes(np.ascontiguousarray(numbers).reshape(-1)).reshape(numbers.shape)[()]
-
-
-@kernel
-def _varint_sizes(values: Integers) -> Integers:
-    sizes = np.empty_like(values)
-    for index in range(values.shape[0]):
-        value = values[index]
-        size: Any = 1
-        for length in range(1, 9):  # without an end that depends on the value: several are handled at once
-            size += np.int64(value >= np.int64(1) << (7 * length))
-        sizes[index] = size
-    return sizes
+    sizes = np.ones(numbers.shape, np.int64)
+    for length in range(1, 9):
+        longer = numbers >= 1 << 7 * length
+        if not longer.any():
+            break
+        sizes += longer
+    return sizes[()]
 
 
 @dataclass
