@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -41,6 +42,57 @@ def test_it_is_the_input_that_decides(command: str, is_small: bool, here: Path, 
     (here / "large.csv").write_text("id\n" + "1\n" * (1 << 17))
     small_input.leave_uncompiled(command.split())
     assert os.environ.pop("NUMBA_DISABLE_JIT", "0") == str(int(is_small))
+
+
+_FIRST = "--r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey --device ocz-core-60gb --memory 1MiB"
+
+
+@with_each(
+    ("command", "is_first"),
+    [
+        (f"join hybrid-hash {_FIRST}", True),
+        (f"join grace-hash {_FIRST.replace('@0.1', '@0.05')}", True),
+        (f"join digest {_FIRST}", False),  # takes 40 s in plain Python
+        (f"join hybrid-hash {_FIRST.replace('1MiB', '1000KiB')}", False),
+        (f"join hybrid-hash {_FIRST.replace('1MiB', 'much')}", False),
+        (f"join hybrid-hash {_FIRST.replace('@0.1', '@0.2')}", False),
+        (f"join hybrid-hash {_FIRST.replace('do2009', 'tpch')}", False),
+        (f"join hybrid-hash {_FIRST} --json out.json", False),  # which a second process would write, too
+    ],
+)
+def test_a_join_of_first_steps_is_compiled_behind(command: str, is_first: bool, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(here / "cache"))
+    started: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **options: started.append([*words, options["env"]["NUMBA_DISABLE_JIT"]]))
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    small_input.leave_uncompiled(command.split())
+    assert os.environ.pop("NUMBA_DISABLE_JIT", "0") == str(int(is_first))
+    assert len(started) == is_first and all("do2009:customer@0.01" in words and words[-1] == "0" for words in started)
+
+
+def test_one_process_at_a_time_compiles(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLASHSIM_CACHE", str(here / "cache"))
+    started: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **options: started.append(words))
+    small_input._compile_behind(["join"])
+    with (here / "cache" / "kernels" / "first.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        small_input._compile_behind(["join"])
+    assert len(started) == 1
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+def test_the_second_of_first_joins_has_its_kernels(here: Path, flashsim: Run) -> None:
+    command = [sys.executable, "-m", "flashsim", "join", "hybrid-hash", *_FIRST.split()]
+    environment = {**os.environ, "FLASHSIM_CACHE": str(here / "cache"), "COLUMNS": "200"}
+    first = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    with (here / "cache" / "kernels" / "first.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is compiled
+    kept = {*(here / "cache").rglob("*.kernel")}
+    second = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert kept and kept == {*(here / "cache").rglob("*.kernel")}
+    assert first.stdout == second.stdout and "in the background" in first.stderr and "in the background" not in second.stderr
 
 
 @pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
