@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 
 from flashsim.command_line import app
 from flashsim.core.source_files import source_tree
-from flashsim.studies.presentation.plots import panels, svg
+from flashsim.experiments.presentation.plots import panels, svg
 from flashsim.testing import CONTRACTS
 from flashsim.testing.checking import declarations
 

@@ -25,7 +25,7 @@ def _too_little_memory() -> str | None:
 
 def main() -> None:
     """Run the command ``flashsim``."""
-    interrupts = import_module("flashsim.studies.runs.interrupts")
+    interrupts = import_module("flashsim.experiments.runs.interrupts")
     try:
         interrupts.heed()
         import_module("flashsim.core.standard_streams").guard()

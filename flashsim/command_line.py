@@ -19,9 +19,9 @@ from flashsim import __version__
 from flashsim.command_table import COMMANDS, GROUPS, Places
 from flashsim.core.errors import LONGEST_WORD, FlashsimError, StandardOutputError, printable, shortened
 from flashsim.core.preset_files import ALLOW_CODE
+from flashsim.experiments.presentation.progress import screen
+from flashsim.experiments.runs import interrupts
 from flashsim.operations.command import command, command_help, with_examples
-from flashsim.studies.presentation.progress import screen
-from flashsim.studies.runs import interrupts
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]
@@ -109,7 +109,7 @@ class OneLineErrors(Commands):
                 raise
         if is_interrupted or interrupts.is_interrupted():
             status = INTERRUPTED
-            kept = getattr(sys.modules.get("flashsim.studies.runs.kept"), "kept_here", ())
+            kept = getattr(sys.modules.get("flashsim.experiments.runs.kept"), "kept_here", ())
             _say("interrupted; no results were written" + (f", but finished runs are kept for next time ({len(kept):,})" if kept else ""))
         sys.exit(status or 0)
 

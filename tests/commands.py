@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from flashsim.command_line import app
-from flashsim.studies.presentation import progress
+from flashsim.experiments.presentation import progress
 
 Run = Callable[..., Result]
 

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, core, settings
 import flashsim
 from flashsim.apps.programs import attaching
 from flashsim.core.source_files import kernels_folder
-from flashsim.studies.runs import jobs
-from flashsim.studies.runs.jobs import Settings
+from flashsim.experiments.runs import jobs
+from flashsim.experiments.runs.jobs import Settings
 from tests import postgresql_server
 from tests.browser import CHROMIUM, Browser
 from tests.peak_memory import memory_mb

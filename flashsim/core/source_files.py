@@ -25,7 +25,7 @@ from flashsim.core.errors import FlashsimWarning, RefusedError
 #: The top-level packages of flashsim whose modules may rest on one another.
 ROOMS = ("flashsim", "models", "algorithms", "traces")
 #: The floors of `flashsim` that stand above algorithms and traces.
-UPPER_FLOORS = ("flashsim.operations", "flashsim.apps", "flashsim.studies", "flashsim.pools")
+UPPER_FLOORS = ("flashsim.operations", "flashsim.apps", "flashsim.experiments", "flashsim.pools")
 _IMPORT = re.compile(rb"^\s*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)", re.MULTILINE)
 _PLAIN = re.compile(rb"^\s*import[ \t]+([^\n#;]+)", re.MULTILINE)
 _FAMILY = re.compile(rb"\bFamily(?:\[[^\]]*\])?\(\s*\"([\w.]+)\"")

@@ -17,11 +17,11 @@ import typer
 from typer.core import TyperCommand
 
 from flashsim.core.errors import FlashsimError, FlashsimWarning, InvalidParameterError, StandardOutputError, UnknownNameError, printable
+from flashsim.experiments.runs import interrupts
+from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations.fields import Field
 from flashsim.operations.operation import fields, parse_arguments, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
-from flashsim.studies.runs import interrupts
-from flashsim.studies.runs.outputs import Outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ _NAMES = {
     "planners": "algorithms.page_access.planners.base:PLANNERS", "graphs": "algorithms.page_access.instances:FAMILIES",
     "policies": "algorithms.replacement.base:REPLACEMENT", "designs": "algorithms.extensions.base:DESIGNS",
     "restarts": "algorithms.restart.base:RESTARTS", "workloads": "traces.transactions.base:WORKLOADS",
-    "benchmarks": "traces.workload.base:FAMILY", "sets": "flashsim.studies.bench.aio:SETS",
+    "benchmarks": "traces.workload.base:FAMILY", "sets": "flashsim.experiments.bench.aio:SETS",
     "presets": "flashsim.device.presets:names", "cpus": "flashsim.execution.cpu:names",
 }  # fmt: skip
 #: What an option takes besides the names of a list.
@@ -58,7 +58,7 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
     by_option = {each: field for each, field in declared.items() if not field.constant}
 
     def run(**values: Any) -> None:
-        from flashsim.studies.presentation.terminal import say  # with pandas, for which no help need wait
+        from flashsim.experiments.presentation.terminal import say  # with pandas, for which no help need wait
 
         for each, field in by_option.items():
             if not (field.argument and field.several):  # words behind "--" may look like options

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get
 from flashsim.core.activity import show_by
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
 from flashsim.core.provenance import provenance
+from flashsim.experiments.presentation.progress import progress_bar
 from flashsim.operations import RENAMED
 from flashsim.operations.fields import Field, Parse
-from flashsim.studies.presentation.progress import progress_bar
 
 if TYPE_CHECKING:  # a help text waits for no NumPy
     from flashsim.core.protocols import Progress

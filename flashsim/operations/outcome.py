@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
+from flashsim.experiments.runs.outputs import Outputs, write_json
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
-from flashsim.studies.runs.outputs import Outputs, write_json
 
 if TYPE_CHECKING:  # help texts need neither
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from flashsim.studies.presentation.terminal import Part
+    from flashsim.experiments.presentation.terminal import Part
 
 #: Format of a summary as text; the frame has all rows.
 _SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
@@ -38,7 +38,7 @@ class Picture:
 
     def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the picture into a file whose name ends in .svg, .png or .pdf; one that exists is replaced only with `force`."""
-        from flashsim.studies.presentation.plots import FORMATS, save
+        from flashsim.experiments.presentation.plots import FORMATS, save
 
         target = Path(text(path, "path"))
         if target.suffix not in FORMATS:
@@ -48,7 +48,7 @@ class Picture:
         return target
 
     def _repr_svg_(self) -> str:
-        from flashsim.studies.presentation.plots import svg
+        from flashsim.experiments.presentation.plots import svg
 
         return svg(self.figure)
 
@@ -78,7 +78,7 @@ class Outcome:
     status = 0
 
     def __init__(self, result: Any, title: str | None = None, provenance: dict[str, Any] | None = None) -> None:
-        from flashsim.studies.presentation.terminal import singular
+        from flashsim.experiments.presentation.terminal import singular
 
         self.result = result
         self.title: str = singular(result.title() if title is None else title)
@@ -178,7 +178,7 @@ def _write_table(outcome: Outcome, target: Path, path: Path) -> None:
 
 
 def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
-    from flashsim.studies.presentation.plots import save
+    from flashsim.experiments.presentation.plots import save
 
     save(outcome._draw(), target, path.suffix)
 

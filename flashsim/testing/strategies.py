@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.page_access.graph import PageGraph
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, SECTOR, TRIM, WRITE, Integers, Requests, make_requests
+from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.scheduler.base import FAMILY as SCHEDULERS
 from flashsim.ssd.gc.base import FAMILY as COLLECTORS
@@ -20,7 +21,6 @@ from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.base import TableRecords, load_pair
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory
 from flashsim.testing import disks, flash_drives
 from flashsim.testing.strict_driver import relation_file
 from traces.file.schema import make_batch
@@ -148,7 +148,7 @@ def crash_histories(
 ) -> CrashHistory:
     """Histories of transactions to crash, by one restart design; of extensions and checkpoints any where none is named.
 
-    A crash point is an event of such a history: `flashsim.studies.crashing.injection.Injection` tries all of them.
+    A crash point is an event of such a history: `flashsim.experiments.crashing.injection.Injection` tries all of them.
     """
     reference = st.tuples(st.integers(0, 5), st.booleans())
     transactions = draw(st.lists(st.lists(reference, min_size=1, max_size=3).map(tuple), min_size=1, max_size=15))

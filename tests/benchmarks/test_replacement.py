@@ -17,8 +17,8 @@ from algorithms.replacement.base import replacement_policy
 from flashsim.core.kernel import compiled
 from flashsim.core.replacement import NEVER_AGAIN
 from flashsim.core.transactions import BATCH, References
+from flashsim.experiments.caching.numbered import NumberedTrace
 from flashsim.storage.pool.simulation import Counts, PlainSimulation, Simulation
-from flashsim.studies.caching.numbered import NumberedTrace
 from tests.peak_memory import PEAK_MEMORY
 
 pytestmark = pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
@@ -156,7 +156,7 @@ _MEMORY = PEAK_MEMORY + (
 import sys
 import numpy as np
 from algorithms.replacement.base import replacement_policy
-from flashsim.studies.caching.numbered import NumberedTrace
+from flashsim.experiments.caching.numbered import NumberedTrace
 from flashsim.core.transactions import References
 from flashsim.storage.pool.simulation import Simulation
 

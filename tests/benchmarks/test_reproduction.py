@@ -15,7 +15,7 @@ _RUN = (
     PEAK_MEMORY
     + """
 import sys, time
-from flashsim.studies.runs.jobs import Settings
+from flashsim.experiments.runs.jobs import Settings
 from flashsim.apps.papers.do2009.runs import Setup
 Setup(sys.argv[1], 600).job(Settings(0.002)).make()  # compiles
 begin = time.process_time()

@@ -12,9 +12,9 @@ import pytest
 
 from flashsim.core.request import REQUEST
 from flashsim.device.device import Device
-from flashsim.studies.replaying.device_report import DeviceReport
-from flashsim.studies.replaying.simulated import ReplaySettings, replay
-from flashsim.studies.replaying.survey import WINDOW, survey
+from flashsim.experiments.replaying.device_report import DeviceReport
+from flashsim.experiments.replaying.simulated import ReplaySettings, replay
+from flashsim.experiments.replaying.survey import WINDOW, survey
 from traces.file.conversion import convert
 from traces.file.excerpt import Excerpt
 from traces.file.schema import make_batch

@@ -8,11 +8,11 @@ import pytest
 
 from flashsim.execution.pooled.frame_table import FrameTable, Hardening
 from flashsim.execution.pooled.logged import LoggedSpecification
+from flashsim.experiments.crashing.histories import CrashHistory
+from flashsim.experiments.crashing.injection import exhaustive
 from flashsim.operations.face.pool_crash import _HISTORIES
 from flashsim.storage.log.records import CLEAN, FREE_ENTRY
 from flashsim.storage.log.recovery import MODIFIED, Recovery
-from flashsim.studies.crashing.histories import CrashHistory
-from flashsim.studies.crashing.injection import exhaustive
 
 #: Guards of restart designs that are switched off together.
 GUARDS = [

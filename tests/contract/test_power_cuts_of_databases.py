@@ -10,9 +10,9 @@ from algorithms.restart.base import RESTARTS
 from flashsim.device import presets
 from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
-from flashsim.studies.crashing.drives import PowerCuts
-from flashsim.studies.crashing.histories import drawn_history
-from flashsim.studies.crashing.injection import CrashReport, exhaustive
+from flashsim.experiments.crashing.drives import PowerCuts
+from flashsim.experiments.crashing.histories import drawn_history
+from flashsim.experiments.crashing.injection import CrashReport, exhaustive
 
 HARD_DISK = "seagate-st3300655lc"
 FLASH = [name for name in presets.names() if presets.load(name).flash and not presets.load(name).array]

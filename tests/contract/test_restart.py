@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, Phase, find, settings
 from algorithms.restart.base import COMMON_GUARDS, RESTARTS, restart_design
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled.frame_table import FrameTable
+from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory, drawn_history
+from flashsim.experiments.crashing.injection import CrashReport, Injection, Violation, exhaustive, shortest
 from flashsim.storage.log.durable import Durable
 from flashsim.storage.log.records import BEGIN, BUF_WRITE, CLEAN, COMMIT, FREE, UPDATE, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, CrashHistory, drawn_history
-from flashsim.studies.crashing.injection import CrashReport, Injection, Violation, exhaustive, shortest
 from flashsim.testing.contracts.extensions import RestartContract
 from flashsim.testing.strategies import crash_histories
 from tests.contract.members import each_of

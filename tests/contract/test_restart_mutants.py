@@ -112,7 +112,7 @@ MUTANTS = {
     "a record is durable one too early": (LOGGED, "self._until(lambda: lsn < self.log.end)", "self._until(lambda: lsn <= self.log.end)"),
 }
 SEARCH = """
-from flashsim.studies.crashing.injection import exhaustive
+from flashsim.experiments.crashing.injection import exhaustive
 from tests.contract import test_restart as tests
 tests.test_verification_believes_an_entry_of_the_very_version_that_its_frame_holds()
 tests.test_after_a_shutdown_frames_are_verified_when_they_are_read()

@@ -92,7 +92,7 @@ def test_a_script_of_a_siblings_name_runs_flashsim_in_processes_and_compiles_not
 import os, sys
 import flashsim
 from flashsim.core.source_files import source_tree
-from flashsim.studies.runs.jobs import each
+from flashsim.experiments.runs.jobs import each
 from models.haas import cost
 if __name__ != "__main__":
     print("run twice")

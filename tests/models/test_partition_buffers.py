@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
-from flashsim.studies.formulas.drives import parallel_drive_of
+from flashsim.experiments.formulas.drives import parallel_drive_of
 from models.partition_buffers import PartitionProblem, as_grace, published, ruled, searched
 from models.partition_costs import Division, Input, cost
 from models.psync import Direction, ParallelDrive

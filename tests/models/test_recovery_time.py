@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from algorithms.restart.base import RESTARTS
-from flashsim.studies.crashing import single
-from flashsim.studies.crashing.histories import CrashHistory, drawn_history
+from flashsim.experiments.crashing import single
+from flashsim.experiments.crashing.histories import CrashHistory, drawn_history
 
 
 @pytest.mark.parametrize("restart", RESTARTS.names())

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from flashsim.experiments.runs.exporting import export_relation, lay_out_rows
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source.base import TableRecords
 from flashsim.storage.source.do2009 import PaperRecords
-from flashsim.studies.runs.exporting import export_relation, lay_out_rows
 from tests.postgresql_server import Cluster
 
 #: The longest tuple of a page of 8 KiB, without its header.

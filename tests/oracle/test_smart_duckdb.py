@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from flashsim.core.errors import FlashsimError
+from flashsim.experiments.smart import plans as smart_tables
+from flashsim.experiments.smart.plans import Plan, StoredTable, co_partitioned, run
+from flashsim.experiments.smart.sql import plan_of
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.smart import plans as smart_tables
-from flashsim.studies.smart.plans import Plan, StoredTable, co_partitioned, run
-from flashsim.studies.smart.sql import plan_of
 from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
 
 FORMATS = ("sqlite", "postgresql", "pax")

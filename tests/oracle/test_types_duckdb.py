@@ -20,10 +20,10 @@ import sqlglot
 
 from algorithms.expressions.expression import Column, evaluate
 from flashsim.core.errors import FlashsimError
+from flashsim.experiments.smart.plans import StoredTable, run
+from flashsim.experiments.smart.scalars import scalar
+from flashsim.experiments.smart.sql import plan_of
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.smart.plans import StoredTable, run
-from flashsim.studies.smart.scalars import scalar
-from flashsim.studies.smart.sql import plan_of
 
 #: Values of each type: ordinary ones, and the least and the greatest.
 VALUES: dict[str, tuple[pa.DataType, list[Any], list[Any]]] = {

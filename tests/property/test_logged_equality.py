@@ -21,10 +21,10 @@ from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import COUNTED, SSD, PoolSystem
+from flashsim.experiments.crashing.histories import drawn_history
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import Record, Version
 from flashsim.storage.log.recovery import Recovery
-from flashsim.studies.crashing.histories import drawn_history
 from flashsim.testing.pools import Drawn, drawn_system
 
 EVENTS, CRASHES = 4000, 6

@@ -17,7 +17,7 @@ from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import CPU, PURPOSES
 from flashsim.execution.pooled.tables import ISSUED
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
-from flashsim.studies.replaying.device_report import demerit
+from flashsim.experiments.replaying.device_report import demerit
 from flashsim.testing.pools import Drawn, drawn_system
 from traces.file.recording import CausedRequests, ParquetWriter
 

@@ -10,10 +10,10 @@ import pytest
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import compiled
 from flashsim.core.units import MICROSECONDS, SECONDS
+from flashsim.experiments.formulas.extension import Formula, TransactionReferences, predicted, service
 from flashsim.pools import PoolOptions
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.formulas.extension import Formula, TransactionReferences, predicted, service
 from traces.transactions import workload
 
 TPC_C, TPC_E = PoolOptions(partitions=16), PoolOptions(partitions=16, work=727_000, dirty_limit=1)

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from flashsim.device import presets
+from flashsim.experiments.validation import closed_loop
 from flashsim.hdd.diskspecs import drive
-from flashsim.studies.validation import closed_loop
 
 #: Sectors that a drive has, and the largest distance of all requests, of reads, of writes, and of the means (a share).
 DRIVES = {

@@ -11,7 +11,7 @@ Such a folder, say ``do2009``, has
 
 Which limits and definitions changed after they were first written stands in ``changes.toml``.
 
-What papers share stands in `runs` (joins, and runs made once and kept), `formulas` and `presentation` of `flashsim.studies`.  The types
+What papers share stands in `runs` (joins, and runs made once and kept), `formulas` and `presentation` of `flashsim.experiments`.  The types
 that every exhibit is written in can be imported from here.
 """
 
@@ -27,11 +27,11 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 from flashsim.core.compiling import Part
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
-from flashsim.studies.judging.cells import NULLS, Cell
-from flashsim.studies.judging.claims import Claim, Judgement, Parameter
-from flashsim.studies.presentation.report import Section
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.runs.jobs import KINDS, Job, Results, Settings
+from flashsim.experiments.judging.cells import NULLS, Cell
+from flashsim.experiments.judging.claims import Claim, Judgement, Parameter
+from flashsim.experiments.presentation.report import Section
+from flashsim.experiments.presentation.tables import Entry, Table
+from flashsim.experiments.runs.jobs import KINDS, Job, Results, Settings
 
 __all__ = ["PAPERS", "Cell", "Claim", "Entry", "Exhibit", "Job", "Judged", "Paper", "Results", "Runs", "Section", "Settings", "Shown"]
 __all__ += ["Table", "chosen", "load"]
@@ -126,7 +126,7 @@ class Paper:
     policies: Sequence[str] = ()
     #: How long it takes, in words.
     takes: str = ""
-    #: What the scale multiplies, in words, if not what `flashsim.studies.runs.jobs.Settings.devices` says.
+    #: What the scale multiplies, in words, if not what `flashsim.experiments.runs.jobs.Settings.devices` says.
     scaled: str = ""
     #: Texts of the report by name.
     texts: Mapping[str, str] = field(default_factory=dict)

@@ -10,12 +10,12 @@ from flashsim.apps.papers.base import Paper, chosen
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.studies.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
-from flashsim.studies.presentation import report
-from flashsim.studies.presentation.plots import Beside, published_beside_ours
-from flashsim.studies.presentation.report import Section
-from flashsim.studies.presentation.tables import Table, same, write_csv
-from flashsim.studies.runs.jobs import AS_THEY_ARE, DEVICES, Job, Results, Settings, make
+from flashsim.experiments.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
+from flashsim.experiments.presentation import report
+from flashsim.experiments.presentation.plots import Beside, published_beside_ours
+from flashsim.experiments.presentation.report import Section
+from flashsim.experiments.presentation.tables import Table, same, write_csv
+from flashsim.experiments.runs.jobs import AS_THEY_ARE, DEVICES, Job, Results, Settings, make
 
 #: The verdicts on claims that are inside their limits.
 HOLD = (Verdict.REPRODUCED, Verdict.FITTED, Verdict.CONSISTENT)

@@ -12,10 +12,10 @@ from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
 from flashsim.device import engines, presets
-from flashsim.studies.replaying import preconditioning
-from flashsim.studies.replaying.survey import Survey, warn_of
-from flashsim.studies.runs import kept
-from flashsim.studies.runs.jobs import Job, Settings, make
+from flashsim.experiments.replaying import preconditioning
+from flashsim.experiments.replaying.survey import Survey, warn_of
+from flashsim.experiments.runs import kept
+from flashsim.experiments.runs.jobs import Job, Settings, make
 
 #: All drives that are simulated.
 ALL = "all"

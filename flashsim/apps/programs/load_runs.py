@@ -17,13 +17,13 @@ from flashsim.core.request import WRITE, Completions, Integers
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.experiments.replaying.device_report import ALL, DeviceReport, by_operation
+from flashsim.experiments.replaying.observation import Observation, growth
+from flashsim.experiments.replaying.preconditioning import bring_into
+from flashsim.experiments.replaying.simulated import ReplaySettings, observers, replay
+from flashsim.experiments.replaying.survey import WINDOW, Survey, column, first_requests, survey
+from flashsim.experiments.replaying.survey import load as load_reads
 from flashsim.pools.devices import wear
-from flashsim.studies.replaying.device_report import ALL, DeviceReport, by_operation
-from flashsim.studies.replaying.observation import Observation, growth
-from flashsim.studies.replaying.preconditioning import bring_into
-from flashsim.studies.replaying.simulated import ReplaySettings, observers, replay
-from flashsim.studies.replaying.survey import WINDOW, Survey, column, first_requests, survey
-from flashsim.studies.replaying.survey import load as load_reads
 from traces.file.excerpt import Excerpt
 from traces.file.schema import Batches
 
@@ -53,7 +53,7 @@ class LoadStudy:
     years: float
     limit: int | None
     seed: int
-    #: Stamps of the files (`flashsim.studies.runs.kept.stamps`).
+    #: Stamps of the files (`flashsim.experiments.runs.kept.stamps`).
     stamps: Mapping[str, str]
 
 
@@ -93,7 +93,7 @@ class Load:
     device: str
     state: str
     seed: int
-    #: Pace of requests (`flashsim.studies.replaying.simulated.ReplaySettings`).
+    #: Pace of requests (`flashsim.experiments.replaying.simulated.ReplaySettings`).
     pace: str
     #: Number of requests, from the first on.
     limit: int | None
@@ -117,7 +117,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     Returns
     -------
     dict
-        ``report`` (`flashsim.studies.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns), ``state`` in words,
+        ``report`` (`flashsim.experiments.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns), ``state`` in words,
         ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``, and ``wear``.
     """
     run = _Runs(Load(**load))

@@ -18,12 +18,12 @@ from flashsim.core.request import SECTOR
 from flashsim.core.units import format_size
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.experiments.presentation.terminal import say
+from flashsim.experiments.replaying.preconditioning import parse_state
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Field, Flag, Name, Number, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
-from flashsim.studies.presentation.terminal import say
-from flashsim.studies.replaying.preconditioning import parse_state
 from traces.file.recording import ParquetWriter
 
 

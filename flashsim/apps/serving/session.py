@@ -32,9 +32,9 @@ from flashsim.core.request import COMPLETION, FLUSH, OPERATIONS, READ, SECTOR, T
 from flashsim.core.units import GIB, SECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.studies.presentation.tables import SPREAD_HEADS, Table, durations, same, spread
-from flashsim.studies.replaying import preconditioning
-from flashsim.studies.replaying.device_report import DeviceReport
+from flashsim.experiments.presentation.tables import SPREAD_HEADS, Table, durations, same, spread
+from flashsim.experiments.replaying import preconditioning
+from flashsim.experiments.replaying.device_report import DeviceReport
 from traces.file.recording import ParquetWriter
 from traces.file.schema import make_batch
 from traces.summary.histogram import Histogram

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
+from flashsim.experiments.caching import comparison, curves, session
+from flashsim.experiments.caching.running import CacheStudy, parse_sample, policy_names
+from flashsim.experiments.caching.session import CacheRuns, NamedReferences, execute
+from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
-from flashsim.studies.caching import comparison, curves, session
-from flashsim.studies.caching.running import CacheStudy, parse_sample, policy_names
-from flashsim.studies.caching.session import CacheRuns, NamedReferences, execute
-from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.file.page_trace import keep as keep_references
 
 

@@ -22,13 +22,13 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.units import MB, MICROSECONDS, NEVER, SECONDS, format_duration
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.experiments.presentation.timeline import Timeline, write_timeline
+from flashsim.experiments.replaying import observation, real, simulated
+from flashsim.experiments.replaying.device_report import DeviceReport, EachDevice, ReplayComparison, recorded_report
+from flashsim.experiments.replaying.real import Lateness, RealReplay, RealSettings, replay_on
+from flashsim.experiments.replaying.survey import Survey, load, survey
+from flashsim.experiments.runs.outputs import final_name
 from flashsim.ssd.state.drive_state import BlockMap
-from flashsim.studies.presentation.timeline import Timeline, write_timeline
-from flashsim.studies.replaying import observation, real, simulated
-from flashsim.studies.replaying.device_report import DeviceReport, EachDevice, ReplayComparison, recorded_report
-from flashsim.studies.replaying.real import Lateness, RealReplay, RealSettings, replay_on
-from flashsim.studies.replaying.survey import Survey, load, survey
-from flashsim.studies.runs.outputs import final_name
 from traces.file.excerpt import Excerpt, Source
 from traces.file.recording import ParquetWriter
 from traces.replay.base import Observer

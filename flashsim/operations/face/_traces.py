@@ -22,10 +22,10 @@ from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
 from flashsim.core.source_files import is_trustworthy, make_private
 from flashsim.core.units import format_size
+from flashsim.experiments.replaying.survey import WINDOW
+from flashsim.experiments.runs import kept
 from flashsim.operations.face._arguments import A_TRACE, arrow_table
 from flashsim.operations.fields import TracePart, text
-from flashsim.studies.replaying.survey import WINDOW
-from flashsim.studies.runs import kept
 from traces.file.excerpt import Excerpt, excerpt
 from traces.file.recording import ParquetWriter
 from traces.file.schema import SCHEMA, default, make_batch, schema_with

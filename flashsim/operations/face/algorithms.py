@@ -15,11 +15,11 @@ from algorithms.replacement.base import REPLACEMENT
 from algorithms.restart.base import RESTARTS
 from flashsim.core.errors import UnknownNameError
 from flashsim.core.members import Family
+from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations.fields import Names, text
 from flashsim.operations.operation import named, operation
 from flashsim.operations.outcome import Listing
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.terminal import Part
 from traces.transactions.base import WORKLOADS
 
 #: Families that are listed.

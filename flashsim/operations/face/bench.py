@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, option
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
+from flashsim.experiments.bench import session
+from flashsim.experiments.bench.uflip import Method
+from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations import fields
 from flashsim.operations.face._drive_run import timeline_writer
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, commas
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
-from flashsim.studies.bench import session
-from flashsim.studies.bench.uflip import Method
-from flashsim.studies.presentation.terminal import Part
 
 _DEVICE = "A preset's name, a TOML file, or the path of a real file or block device."
 _ONLY = "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated."

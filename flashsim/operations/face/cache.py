@@ -17,6 +17,12 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
+from flashsim.experiments.caching.on_device import Target
+from flashsim.experiments.caching.running import CacheStudy, parse_share
+from flashsim.experiments.caching.session import NamedReferences, execute
+from flashsim.experiments.caching.sources import A_TRACE, of_text, of_values
+from flashsim.experiments.runs.joining import CPU
+from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import arrow_table, device_of
 from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, comparison_of, curve_of, size_text
@@ -24,12 +30,6 @@ from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Listing
-from flashsim.studies.caching.on_device import Target
-from flashsim.studies.caching.running import CacheStudy, parse_share
-from flashsim.studies.caching.session import NamedReferences, execute
-from flashsim.studies.caching.sources import A_TRACE, of_text, of_values
-from flashsim.studies.runs.joining import CPU
-from flashsim.studies.runs.outputs import final_name
 from traces.file import page_trace
 from traces.file.recording import ParquetRecorder
 

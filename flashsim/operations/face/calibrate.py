@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import ALLOW_WRITE, InvalidParameterError, option
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
+from flashsim.experiments.bench.targets import open_target
+from flashsim.experiments.calibration import cpu_prices, session
+from flashsim.experiments.presentation.plots import scatter_beside
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.outputs import Outputs, final_name
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Flag, Name, Target
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Outcome
-from flashsim.studies.bench.targets import open_target
-from flashsim.studies.calibration import cpu_prices, session
-from flashsim.studies.presentation.plots import scatter_beside
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.outputs import Outputs, final_name
 
 _PATH = "A real file or block device; or a preset, which shows how well the method finds it again."
 _CPU_INSTEAD = option("cpu") + " measures this machine, and no device"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 
 from flashsim.core.errors import FlashsimError
+from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations.fields import Duration, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
-from flashsim.studies.presentation.terminal import Explanation, Part
 
 if TYPE_CHECKING:  # needs an extra
     from flashsim.testing.checking import PropertyVerdict

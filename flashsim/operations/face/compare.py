@@ -17,6 +17,12 @@ from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MIB, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
+from flashsim.experiments.bench.targets import open_target
+from flashsim.experiments.calibration.session import calibrate
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.replaying.real import RealSettings
+from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
+from flashsim.experiments.validation import closed_loop, joins, joins_report
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Table, Types, key
 from flashsim.operations.face._arguments import sources as open_sources
@@ -25,12 +31,6 @@ from flashsim.operations.face.calibrate import CalibrationOutcome
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import REPORT, Outcome
-from flashsim.studies.bench.targets import open_target
-from flashsim.studies.calibration.session import calibrate
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.replaying.real import RealSettings
-from flashsim.studies.runs.joining import lay_out, memory_pages, open_pair
-from flashsim.studies.validation import closed_loop, joins, joins_report
 
 #: Stands for a preset that is fitted to the device first.
 CALIBRATED = "calibrated"

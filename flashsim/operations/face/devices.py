@@ -14,15 +14,15 @@ from flashsim.core.preset_files import as_toml
 from flashsim.core.request import SECTOR
 from flashsim.core.units import GB, MB, TB, WATTS, format_size
 from flashsim.device import engines, figures, presets
+from flashsim.experiments.calibration.data_sheet import DataSheet, document_of, new_drive
+from flashsim.experiments.presentation import tables
+from flashsim.experiments.presentation.tables import Table
+from flashsim.experiments.runs.outputs import final_name
 from flashsim.hdd.diskspecs import drive as diskspecs
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Number, Size, Target
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing
-from flashsim.studies.calibration.data_sheet import DataSheet, document_of, new_drive
-from flashsim.studies.presentation import tables
-from flashsim.studies.presentation.tables import Table
-from flashsim.studies.runs.outputs import final_name
 
 #: A number above 0.
 _positive = fields.positive("a number above 0 is needed")

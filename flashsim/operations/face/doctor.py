@@ -51,7 +51,7 @@ def doctor(compile: Annotated[bool, Flag("Compile all engines now, rather than w
     >>> "numpy" in fs.doctor().document["libraries"]
     True
     """
-    from flashsim.studies.presentation.tables import Table  # with pandas, for which no help need wait
+    from flashsim.experiments.presentation.tables import Table  # with pandas, for which no help need wait
 
     if compile:
         from flashsim.core.compiling import Compilation

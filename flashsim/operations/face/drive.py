@@ -21,15 +21,15 @@ from flashsim.core.units import format_duration, format_size
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
 from flashsim.device.namespaces import Namespace, divide
+from flashsim.experiments.replaying.preconditioning import bring_into
+from flashsim.experiments.replaying.simulated import ReplaySettings
+from flashsim.experiments.replaying.survey import Survey, survey
+from flashsim.experiments.runs.drives import ReadyDrive
 from flashsim.operations.face._drive_run import DriveReplay
 from flashsim.operations.face._traces import pattern_trace, trace_file
 from flashsim.operations.face.replay import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.fields import count, duration, flag, size, text
 from flashsim.operations.operation import in_words_of_python, named, with_named_methods
-from flashsim.studies.replaying.preconditioning import bring_into
-from flashsim.studies.replaying.simulated import ReplaySettings
-from flashsim.studies.replaying.survey import Survey, survey
-from flashsim.studies.runs.drives import ReadyDrive
 from traces.file.excerpt import Source
 from traces.workload.base import Pattern
 

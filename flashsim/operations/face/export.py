@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import pandas as pd
 
 from flashsim.core.activity import activity
+from flashsim.experiments.presentation.tables import Table as Shown
+from flashsim.experiments.runs.exporting import export_relation, lay_out_rows
+from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Table, Types, sources
 from flashsim.operations.fields import Field, Name, Size
 from flashsim.operations.operation import operation, origin
-from flashsim.studies.presentation.tables import Table as Shown
-from flashsim.studies.runs.exporting import export_relation, lay_out_rows
-from flashsim.studies.runs.outputs import Outputs
 
 
 @operation

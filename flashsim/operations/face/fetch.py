@@ -13,14 +13,14 @@ from algorithms.page_access.plan import FetchPlan
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.experiments.formulas.fetching import column_of_results, graph_of_text, schedule
+from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations.face._arguments import arrow_table
 from flashsim.operations.fields import Count, Field, Flag, Names, text
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
 from flashsim.storage.texts import frame_of
-from flashsim.studies.formulas.fetching import column_of_results, graph_of_text, schedule
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.terminal import Explanation, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ class FetchOutcome(Outcome):
     def _draw(self) -> Figure:
         import numpy as np
 
-        from flashsim.studies.presentation.plots import LINES, legend, panels
+        from flashsim.experiments.presentation.plots import LINES, legend, panels
 
         with panels(3.2) as (figure, axes):
             for number, one in enumerate(self.result.results):

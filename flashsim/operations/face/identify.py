@@ -11,18 +11,18 @@ from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
+from flashsim.experiments.calibration import drive_figures
+from flashsim.experiments.calibration.identification import Identification
+from flashsim.experiments.calibration.identification import identify as fit
+from flashsim.experiments.presentation.plots import scatter_beside
+from flashsim.experiments.presentation.tables import Table, difference, same
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations import fields
 from flashsim.operations.face.calibrate import CalibrationOutcome
 from flashsim.operations.fields import Name, Names, Size, Target, choice, each, text
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, Outcome
-from flashsim.studies.calibration import drive_figures
-from flashsim.studies.calibration.identification import Identification
-from flashsim.studies.calibration.identification import identify as fit
-from flashsim.studies.presentation.plots import scatter_beside
-from flashsim.studies.presentation.tables import Table, difference, same
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.outputs import final_name
 
 _SHOWN = (("fitted", False), ("kept back", True))
 

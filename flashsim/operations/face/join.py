@@ -21,6 +21,10 @@ from flashsim.device import engines, presets
 from flashsim.device.access import is_path
 from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
+from flashsim.experiments.formulas import comparison, drives
+from flashsim.experiments.runs import joining
+from flashsim.experiments.runs.drives import DriveInUse
+from flashsim.experiments.runs.exporting import RowWriter
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Table, Types, device_of, key, preset_of, sources
 from flashsim.operations.face._join_options import FIELDS, JoinChoices, given
@@ -29,18 +33,14 @@ from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
 from flashsim.storage.source import source_file
 from flashsim.storage.texts import frame_of
-from flashsim.studies.formulas import comparison, drives
-from flashsim.studies.runs import joining
-from flashsim.studies.runs.drives import DriveInUse
-from flashsim.studies.runs.exporting import RowWriter
 from traces.file.recording import ParquetRecorder
 
 if TYPE_CHECKING:  # what pandas and Matplotlib are needed for loads them: they take a third of a start
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from flashsim.studies.presentation.tables import Table as Shown
-    from flashsim.studies.presentation.terminal import Part
+    from flashsim.experiments.presentation.tables import Table as Shown
+    from flashsim.experiments.presentation.terminal import Part
 
 
 class JoinOutcome(Outcome):
@@ -157,9 +157,9 @@ class JoinOutcome(Outcome):
         return size if size < self.result.files[0].page_size else 0
 
     def _run_parts(self, number: int, phases: list[comparison.PhaseComparison]) -> Iterator[Part]:
-        from flashsim.studies.presentation.tables import Table as Shown
-        from flashsim.studies.presentation.tables import outstanding, same
-        from flashsim.studies.presentation.terminal import Explanation
+        from flashsim.experiments.presentation.tables import Table as Shown
+        from flashsim.experiments.presentation.tables import outstanding, same
+        from flashsim.experiments.presentation.terminal import Explanation
 
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
         if number:
@@ -183,7 +183,7 @@ class JoinOutcome(Outcome):
             yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {comparison.causes(phases, formula)}{sizes}".rstrip())
 
     def _draw(self) -> Figure:
-        from flashsim.studies.presentation.plots import Bar, stacked_bars
+        from flashsim.experiments.presentation.plots import Bar, stacked_bars
 
         bars = []
         for run, phases in zip(self.result.runs, self._comparisons, strict=True):
@@ -352,7 +352,7 @@ def _title(result: joining.JoinResult) -> str:
 
 
 def _strand_costs(run: ConcurrentRun) -> Shown:
-    from flashsim.studies.presentation.tables import Table as Shown
+    from flashsim.experiments.presentation.tables import Table as Shown
 
     rows: list[list[Any]] = []
     for cost, elapsed in [*((cost, run.elapsed_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:

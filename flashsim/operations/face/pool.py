@@ -15,15 +15,15 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.processes import cores
 from flashsim.execution.pooled.options import UNTIL
+from flashsim.experiments.designs import report, session
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
 from flashsim.pools import PoolOptions
-from flashsim.studies.designs import report, session
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.jobs import Settings
 
 _DEVICE = (
     "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; PRESET/100, a hundredth of it; "

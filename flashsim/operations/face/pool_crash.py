@@ -14,16 +14,16 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.units import format_size
 from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
+from flashsim.experiments.crashing import injection, single
+from flashsim.experiments.crashing.drives import PowerCuts
+from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
+from flashsim.experiments.crashing.single import load
+from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.log.records import STATES
-from flashsim.studies.crashing import injection, single
-from flashsim.studies.crashing.drives import PowerCuts
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
-from flashsim.studies.crashing.single import load
-from flashsim.studies.presentation.terminal import Explanation, Part
 
 _RESTART, _HISTORIES = "lvr", 50
 #: Drives whose power is cut where only others are named.

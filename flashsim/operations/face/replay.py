@@ -17,6 +17,14 @@ from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, form
 from flashsim.device import presets
 from flashsim.device.access import is_path
 from flashsim.device.device import Device
+from flashsim.experiments.presentation.tables import SPREAD
+from flashsim.experiments.presentation.terminal import Part
+from flashsim.experiments.replaying import preconditioning
+from flashsim.experiments.replaying.device_report import PARTS, devices_table
+from flashsim.experiments.replaying.real import RealSettings, parse_assignments
+from flashsim.experiments.replaying.report import over_time, write_report
+from flashsim.experiments.replaying.simulated import ReplaySettings
+from flashsim.experiments.replaying.survey import Survey, check_zones, survey
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import device_of, preset_of
 from flashsim.operations.face._drive_run import DriveReplay, DriveRun, load_unless_too_small, timeline_writer
@@ -25,14 +33,6 @@ from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, Target, several, text
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame, point_of
-from flashsim.studies.presentation.tables import SPREAD
-from flashsim.studies.presentation.terminal import Part
-from flashsim.studies.replaying import preconditioning
-from flashsim.studies.replaying.device_report import PARTS, devices_table
-from flashsim.studies.replaying.real import RealSettings, parse_assignments
-from flashsim.studies.replaying.report import over_time, write_report
-from flashsim.studies.replaying.simulated import ReplaySettings
-from flashsim.studies.replaying.survey import Survey, check_zones, survey
 from traces.file.excerpt import Source
 from traces.replay.base import load_engine
 
@@ -118,7 +118,7 @@ class ReplayOutcome(Outcome):
     def demerits(self) -> pd.DataFrame:
         """A row a real device and operation, of requests of which the trace has recorded latencies: means of both (us), and the demerit.
 
-        The demerit (us) is the rms distance of the distributions of both (`flashsim.studies.replaying.device_report`).
+        The demerit (us) is the rms distance of the distributions of both (`flashsim.experiments.replaying.device_report`).
         """
         rows = []
         for run in self.runs:

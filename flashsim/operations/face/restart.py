@@ -15,6 +15,9 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB, format_duration
+from flashsim.experiments.designs.session import design_names, parse_percent
+from flashsim.experiments.presentation.plots import series_over
+from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
@@ -22,9 +25,6 @@ from flashsim.operations.outcome import PICTURE, TABLE, Outcome, OutputFile
 from flashsim.pools import LogOptions, PoolOptions
 from flashsim.pools.restart import CRASH, ENDS, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.designs.session import design_names, parse_percent
-from flashsim.studies.presentation.plots import series_over
-from flashsim.studies.presentation.terminal import Explanation, Part
 
 #: Intervals of a run, and the last of them, whose mean is the peak; share of it that ends a ramp-up, and the intervals of that mean.
 _INTERVALS, _LAST, _SHARE, _SMOOTHED = 100, 20, 0.95, 5

@@ -15,17 +15,17 @@ from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.execution import cpu as cpus
+from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.smart import session
+from flashsim.experiments.smart.placing import AUTO
+from flashsim.experiments.smart.timing import Machine
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
 from flashsim.storage.texts import check_parquet, frame_of, spelled
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.smart import session
-from flashsim.studies.smart.placing import AUTO
-from flashsim.studies.smart.timing import Machine
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,6 +22,9 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedEr
 from flashsim.core.provenance import provenance
 from flashsim.core.source_files import is_trustworthy
 from flashsim.core.units import MIB, parse_size
+from flashsim.experiments.presentation.plots import series_over
+from flashsim.experiments.runs import kept
+from flashsim.experiments.runs.jobs import Job, Settings, make
 from flashsim.operations.face._arguments import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
@@ -29,9 +32,6 @@ from flashsim.operations.fields import count
 from flashsim.operations.operation import bind, describe, named
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
-from flashsim.studies.presentation.plots import series_over
-from flashsim.studies.runs import kept
-from flashsim.studies.runs.jobs import Job, Settings, make
 
 #: A function of the front door whose module has a `point`, which makes one run and returns frames, JSON-ready.
 Swept = Callable[..., Outcome]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flashsim.experiments.presentation.flash_drawing import draw_pages
+from flashsim.experiments.replaying.report import block_heat
 from flashsim.operations.fields import count
 from flashsim.operations.operation import named, with_named_methods
 from flashsim.operations.outcome import Picture
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
-from flashsim.studies.presentation.flash_drawing import draw_pages
-from flashsim.studies.replaying.report import block_heat
 
 
 @with_named_methods

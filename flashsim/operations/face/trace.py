@@ -15,13 +15,13 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.units import SECONDS
+from flashsim.experiments.presentation import trace_report
+from flashsim.experiments.presentation.terminal import Part
+from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations.face._traces import TraceSource, part_of, trace_file
 from flashsim.operations.fields import Field, Name, Target, TracePart
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Listing, Outcome
-from flashsim.studies.presentation import trace_report
-from flashsim.studies.presentation.terminal import Part
-from flashsim.studies.runs.outputs import final_name
 from traces.file import conversion
 from traces.file.excerpt import requests_of
 from traces.summary import information

@@ -13,16 +13,16 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.core.parameters import check_once
+from flashsim.experiments.presentation.plots import Beside, published_beside_ours
+from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.jobs import Settings
+from flashsim.experiments.validation import published, random_reads
+from flashsim.experiments.validation import under_load as load_study
 from flashsim.operations import fields
 from flashsim.operations.fields import Duration, Field, Flag, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
-from flashsim.studies.presentation.plots import Beside, published_beside_ours
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.jobs import Settings
-from flashsim.studies.validation import published, random_reads
-from flashsim.studies.validation import under_load as load_study
 
 _CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
 _DEVICE = (

@@ -22,13 +22,13 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.execution.drivers import run
 from flashsim.execution.requests import Algorithm, Phase, Read, Request, Write, rewrite
+from flashsim.experiments.presentation.drive_steps import blocks_in_steps, timeline_in_steps
+from flashsim.experiments.presentation.steps import Frame, Shape, Steps, label, legend
 from flashsim.operations.face.join import JoinOutcome
 from flashsim.operations.fields import choice, count, text
 from flashsim.operations.operation import in_words_of_python, named
 from flashsim.ssd.lab.drive import LabDrive
 from flashsim.storage.heap_file import HeapFile
-from flashsim.studies.presentation.drive_steps import blocks_in_steps, timeline_in_steps
-from flashsim.studies.presentation.steps import Frame, Shape, Steps, label, legend
 from models.allocation.buffers import Allocation, NestedLoopsAllocation, exact
 
 #: Pages of a memory at most: smaller squares could not be told apart.

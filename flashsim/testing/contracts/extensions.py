@@ -15,12 +15,12 @@ from flashsim.core.request import READ
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, SSD, ExtensionDesign
+from flashsim.experiments.crashing.histories import drawn_history
+from flashsim.experiments.crashing.injection import CrashReport, Injection, exhaustive, without_ssd
 from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import DIRTY_PAGE, DROP, INVALIDATE, KEY_OF, MODIFIED, TO_DISK, of_page
 from flashsim.storage.log.durable import PAGES, Write
-from flashsim.studies.crashing.histories import drawn_history
-from flashsim.studies.crashing.injection import CrashReport, Injection, exhaustive, without_ssd
 from flashsim.testing.contract import Contract
 from flashsim.testing.pools import Drawn, drawn_system
 

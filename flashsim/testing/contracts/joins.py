@@ -17,9 +17,9 @@ from flashsim.core.options import options_in
 from flashsim.core.request import Integers
 from flashsim.execution.drivers import trace_only
 from flashsim.execution.requests import Work
+from flashsim.experiments.formulas.comparison import formula_of, sizes_of
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.keys import NULL_KEY
-from flashsim.studies.formulas.comparison import formula_of, sizes_of
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strategies import key_codes
 from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, run

@@ -10,9 +10,9 @@ from typing import Any
 from flashsim.apps.papers.base import PAPERS, Paper, load
 from flashsim.apps.papers.shin2016.runs import DEVICES
 from flashsim.execution.pooled.system import COUNTED
-from flashsim.studies.bench.uflip import COLUMNS
-from flashsim.studies.judging.claims import Claim, Judgement
-from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
+from flashsim.experiments.bench.uflip import COLUMNS
+from flashsim.experiments.judging.claims import Claim, Judgement
+from flashsim.experiments.runs.jobs import Job, JobResult, Results, Settings
 
 #: The number at a place of a run: a time or a rate.
 Number = Callable[..., float]

@@ -8,8 +8,8 @@ from math import isnan
 import pytest
 
 from flashsim.apps.papers.base import Paper
-from flashsim.studies.judging.cells import null_cells
-from flashsim.studies.judging.claims import Claim, Judgement, Verdict
+from flashsim.experiments.judging.cells import null_cells
+from flashsim.experiments.judging.claims import Claim, Judgement, Verdict
 from tests.apps.papers.made_runs import EQUAL, at_random, every_claim, judged
 
 CLAIMS = [pytest.param(paper, claim, id=claim.name) for paper, claim in every_claim()]

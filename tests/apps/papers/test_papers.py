@@ -17,9 +17,9 @@ from flashsim.apps.papers import base as papers
 from flashsim.apps.papers.base import Exhibit, Paper
 from flashsim.core.errors import DamagedFileError
 from flashsim.device import presets
-from flashsim.studies.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement
-from flashsim.studies.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
-from flashsim.studies.runs.jobs import Results, Settings
+from flashsim.experiments.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement
+from flashsim.experiments.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
+from flashsim.experiments.runs.jobs import Results, Settings
 from tests.cases import with_each
 
 

@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 
 from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
-from flashsim.studies.presentation.plots import style, svg
-from flashsim.studies.presentation.report import Report, Section
-from flashsim.studies.presentation.tables import Table
+from flashsim.experiments.presentation.plots import style, svg
+from flashsim.experiments.presentation.report import Report, Section
+from flashsim.experiments.presentation.tables import Table
 from tests.browser import Browser, Page
 
 DESKTOP, PHONE = 1280, 390
 pytestmark = pytest.mark.deep
-#: The colour of our values in `flashsim.studies.presentation.plots`.
+#: The colour of our values in `flashsim.experiments.presentation.plots`.
 OURS = (0x1F, 0x4E, 0x79)
 #: The screens that reports are made for.
 WIDTHS = 400, 1000, 1600

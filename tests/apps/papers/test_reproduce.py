@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from flashsim.core.errors import UnknownNameError
-from flashsim.studies.runs.jobs import Settings
+from flashsim.experiments.runs.jobs import Settings
 from tests.commands import Run
 from tests.html_page import whole
 

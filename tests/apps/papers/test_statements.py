@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flashsim.apps.papers.base import load
-from flashsim.studies.judging.cells import Cell
+from flashsim.experiments.judging.cells import Cell
 from tests.apps.papers.made_runs import EQUAL, at_random, every_claim, judged
 
 Values = tuple[float, ...]

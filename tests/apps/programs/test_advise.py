@@ -25,12 +25,12 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MICROSECONDS, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.experiments.replaying.device_report import ALL, DeviceReport, by_operation
+from flashsim.experiments.replaying.preconditioning import bring_into
+from flashsim.experiments.replaying.simulated import ReplaySettings, replay
+from flashsim.experiments.replaying.survey import survey
+from flashsim.experiments.runs import kept
 from flashsim.operations.face._traces import trace_file
-from flashsim.studies.replaying.device_report import ALL, DeviceReport, by_operation
-from flashsim.studies.replaying.preconditioning import bring_into
-from flashsim.studies.replaying.simulated import ReplaySettings, replay
-from flashsim.studies.replaying.survey import survey
-from flashsim.studies.runs import kept
 from models.write_amplification import greedy
 from tests import postgresql_server
 from tests.cases import with_each

@@ -18,8 +18,8 @@ import pytest
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import MICROSECONDS
-from flashsim.studies.runs import jobs
-from flashsim.studies.runs.jobs import Job
+from flashsim.experiments.runs import jobs
+from flashsim.experiments.runs.jobs import Job
 from tests.apps.programs.test_advise import requests, small
 from tests.processes import wait_until
 

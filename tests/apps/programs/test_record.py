@@ -27,7 +27,7 @@ from flashsim.core.errors import FlashsimWarning
 from flashsim.core.request import FLUSH, WRITE
 from tests import postgresql_server
 from tests.cases import with_each
-from tests.flashsim.studies.runs.test_interrupts import start
+from tests.flashsim.experiments.runs.test_interrupts import start
 from tests.processes import wait_until
 from tests.yardstick import seconds
 from traces.calls.schema import READS, SYNCS, WRITES, Recording

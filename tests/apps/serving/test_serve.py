@@ -26,7 +26,7 @@ from flashsim.command_line import app
 from flashsim.core.rng import generator
 from tests.apps.serving import nbd_client as nbd
 from tests.commands import Run
-from tests.flashsim.studies.runs.test_interrupts import ROOT
+from tests.flashsim.experiments.runs.test_interrupts import ROOT
 from tests.processes import without_progress
 from tests.yardstick import seconds
 from traces.file.schema import open_trace

@@ -10,7 +10,7 @@ from algorithms.joins.base import JOINS, JoinParameters, join_options
 from algorithms.joins.digest import DigestOptions
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.options import Option, options_in
-from flashsim.studies.runs.joining import JoinSetting, check_names
+from flashsim.experiments.runs.joining import JoinSetting, check_names
 
 
 @dataclass(frozen=True)

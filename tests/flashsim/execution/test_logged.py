@@ -20,10 +20,10 @@ from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, LOG, SSD
+from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
 from flashsim.storage.log.durable import Durable, Write
 from flashsim.storage.log.records import BEGIN, CLEAN, FREE, SSD_PRE_WRITE_INVALIDATE, Entry, Record, Version
 from flashsim.storage.log.recovery import REPLACED, Recovery
-from flashsim.studies.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
 
 
 def devices(history: Any) -> dict[int, Any]:

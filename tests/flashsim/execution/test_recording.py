@@ -10,9 +10,9 @@ import pytest
 from algorithms.joins import base as joins
 from flashsim.apps.papers.do2009.runs import JOINS, Setup, laid_out
 from flashsim.execution.recording import Recording
-from flashsim.studies.runs import joining
-from flashsim.studies.runs.drives import DriveInUse
-from flashsim.studies.runs.joining import simulate_join
+from flashsim.experiments.runs import joining
+from flashsim.experiments.runs.drives import DriveInUse
+from flashsim.experiments.runs.joining import simulate_join
 
 SCALE = 0.002
 DRIVES = [DriveInUse("toshiba-5400-320gb", full=True), DriveInUse("ocz-core-60gb", full=True, start=4096, overwrites=5)]

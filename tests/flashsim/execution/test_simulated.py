@@ -18,12 +18,12 @@ from flashsim.execution.drivers import simulate, trace_only
 from flashsim.execution.file_access import METADATA
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Drop, Emit, Flush, Mode, Phase, Read, Work, Write
+from flashsim.experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
 from flashsim.storage.rows import Tuples, keyed
-from flashsim.studies.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from tests.cases import with_each
 
 PAGE = 8 * KIB

@@ -9,7 +9,7 @@ from flashsim.apps.papers.do2009.open_questions import Allocations, Case, Hardwa
 from flashsim.apps.papers.do2009.other_runs import SHARE
 from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, laid_out
 from flashsim.device import presets
-from flashsim.studies.runs.jobs import JobResult, Results, Settings
+from flashsim.experiments.runs.jobs import JobResult, Results, Settings
 
 SOME = ["hp-c2200a", "ocz-core-60gb", "toshiba-5400-320gb"]
 

@@ -14,7 +14,7 @@ import pytest
 from flashsim.core.request import READ, WRITE
 from flashsim.device import access
 from tests.commands import Run
-from tests.flashsim.studies.replaying.test_real_replay import BLOCK, SIZE, refused, write_trace
+from tests.flashsim.experiments.replaying.test_real_replay import BLOCK, SIZE, refused, write_trace
 
 
 @pytest.fixture(autouse=True)

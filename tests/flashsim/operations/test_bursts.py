@@ -11,9 +11,9 @@ from flashsim.apps.papers.do2009.other_runs import PLACES, bytes_needed, places
 from flashsim.apps.papers.do2009.runs import Setup, laid_out
 from flashsim.core.request import READ, WRITE, Completions, Requests
 from flashsim.device import presets
+from flashsim.experiments.formulas.drives import drive_of
+from flashsim.experiments.runs.joining import JoinSetting, simulate_join
 from flashsim.storage.heap_file import heap_file
-from flashsim.studies.formulas.drives import drive_of
-from flashsim.studies.runs.joining import JoinSetting, simulate_join
 from models.allocation.buffers import GraceAllocation
 from models.join_costs.base import Sizes
 from models.ssd_joins import bursts_a_write, detailed_cost

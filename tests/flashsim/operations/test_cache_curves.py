@@ -7,10 +7,10 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
-from flashsim.studies.caching.curves import curves
-from flashsim.studies.caching.running import CacheStudy
-from flashsim.studies.caching.session import execute
-from flashsim.studies.caching.sources import ArrayTrace, of_values
+from flashsim.experiments.caching.curves import curves
+from flashsim.experiments.caching.running import CacheStudy
+from flashsim.experiments.caching.session import execute
+from flashsim.experiments.caching.sources import ArrayTrace, of_values
 from tests.cases import with_each
 
 POLICIES = ["lru", "opt", "mru", "fifo", "clock", "2q"]

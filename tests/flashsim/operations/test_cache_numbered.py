@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError
 from flashsim.core.transactions import References
-from flashsim.studies.caching import numbered
-from flashsim.studies.caching.numbered import NumberedTrace
+from flashsim.experiments.caching import numbered
+from flashsim.experiments.caching.numbered import NumberedTrace
 from flashsim.testing.pools import next_uses
 
 

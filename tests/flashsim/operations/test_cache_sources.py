@@ -13,8 +13,8 @@ from flashsim.core.errors import FlashsimError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution.drivers import trace_only
-from flashsim.studies.caching.sources import JoinTrace, of_text
-from flashsim.studies.runs.joining import divide, lay_out, memory_pages, open_pair
+from flashsim.experiments.caching.sources import JoinTrace, of_text
+from flashsim.experiments.runs.joining import divide, lay_out, memory_pages, open_pair
 from tests.cases import with_each
 
 PAIR = "r=do2009:customer@0.02,s=do2009:orders@0.02,on=c_custkey=o_custkey,memory=1MiB"

@@ -7,7 +7,7 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import FlashsimError
-from flashsim.studies.caching.session import AGAIN, FIRST, HIT
+from flashsim.experiments.caching.session import AGAIN, FIRST, HIT
 
 
 def test_steps_come_to_what_a_simulation_counts() -> None:

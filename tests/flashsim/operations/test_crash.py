@@ -15,12 +15,12 @@ from algorithms.extensions.base import DESIGNS
 from algorithms.restart.base import restart_design
 from flashsim.core.errors import DamagedFileError, InvalidParameterError
 from flashsim.core.units import NEVER
+from flashsim.experiments.crashing import single
+from flashsim.experiments.crashing.histories import EXTENSIONS, drawn_history
+from flashsim.experiments.crashing.single import load
 from flashsim.storage.log.durable import LOG, Durable, Ring, Write
 from flashsim.storage.log.records import BEGIN, Boot, Record
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
-from flashsim.studies.crashing import single
-from flashsim.studies.crashing.histories import EXTENSIONS, drawn_history
-from flashsim.studies.crashing.single import load
 from tests.cases import with_each
 
 OWN = '''"""A design that believes the frame table as it was last flushed, whatever stands in the frames."""

@@ -12,7 +12,7 @@ from flashsim.core.spans import CAUSES, ERASE, HOST, MOVE, PROGRAM, SPAN, Spans
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.device.device import Device
-from flashsim.studies.replaying.observation import GcPauses
+from flashsim.experiments.replaying.observation import GcPauses
 
 PRESETS = [name for name in presets.names() if presets.load(name).kind == "ssd"]
 

@@ -20,8 +20,8 @@ from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
+from tests.flashsim.experiments.validation.test_under_load import row, table
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
-from tests.flashsim.studies.validation.test_under_load import row, table
 
 ROOT = Path(__file__).parents[3]
 #: Pages whose commands and programs all run.

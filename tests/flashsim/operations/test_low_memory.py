@@ -18,7 +18,7 @@ from flashsim.core.processes import free_memory
 from flashsim.core.units import GIB, MIB
 from flashsim.storage.source import base, parquet
 from flashsim.storage.source.base import open_source
-from tests.flashsim.studies.runs.test_interrupts import ROOT
+from tests.flashsim.experiments.runs.test_interrupts import ROOT
 from tests.processes import without_progress
 from tests.yardstick import seconds
 
@@ -49,7 +49,7 @@ def test_a_file_that_grows_beyond_a_limit_is_named(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_DISABLE_JIT": "1"}
     code = (
         "import sys, numpy, pyarrow as pa, pyarrow.parquet as pq\n"
-        "from pathlib import Path\nfrom flashsim.studies.runs.outputs import Outputs\nfrom flashsim.core.errors import FlashsimError\n"
+        "from pathlib import Path\nfrom flashsim.experiments.runs.outputs import Outputs\nfrom flashsim.core.errors import FlashsimError\n"
         "try:\n    with Outputs(False) as outputs:\n"
         "        table = pa.table({'a': numpy.random.default_rng(1).random(100_000)})\n"
         "        pq.write_table(table, outputs.file('--out', Path('rows.parquet')))\n"

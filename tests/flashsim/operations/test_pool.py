@@ -14,11 +14,11 @@ import flashsim as fs
 from flashsim.core.kernel import compiled
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
+from flashsim.experiments.designs import report
+from flashsim.experiments.designs.session import DesignRuns, PoolStudy, execute
 from flashsim.pools import PoolOptions
 from flashsim.pools.devices import PoolDevice, pages_in_a_row
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.designs import report
-from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ from flashsim.core.units import KIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
+from flashsim.experiments.designs.report import wear_table
+from flashsim.experiments.designs.results import DesignResult
+from flashsim.experiments.designs.session import DesignRuns, PoolStudy, execute
+from flashsim.experiments.replaying.preconditioning import parse_state
 from flashsim.pools import PoolOptions
 from flashsim.pools.devices import WORN
-from flashsim.studies.designs.report import wear_table
-from flashsim.studies.designs.results import DesignResult
-from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
-from flashsim.studies.replaying.preconditioning import parse_state
 
 FLASH, SMALL, DISK = "iodrive-slc-160gb", "mtron-msd-sata3025-16gb", "seagate-barracuda-7200.12"
 PAGE = 8 * KIB

@@ -13,10 +13,10 @@ import flashsim as fs
 from flashsim.core import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS, MIB, SECONDS
+from flashsim.experiments.designs import session
+from flashsim.experiments.designs.session import DesignRuns, PoolStudy, execute
+from flashsim.experiments.runs.jobs import Settings, leave_messages, worker_messages
 from flashsim.pools import PoolOptions
-from flashsim.studies.designs import session
-from flashsim.studies.designs.session import DesignRuns, PoolStudy, execute
-from flashsim.studies.runs.jobs import Settings, leave_messages, worker_messages
 from tests.cases import with_each
 from tests.processes import wait_until
 
@@ -24,7 +24,7 @@ from tests.processes import wait_until
 @pytest.fixture
 def own_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where results are kept, at first none."""
-    monkeypatch.setattr("flashsim.studies.runs.kept.place", lambda kind, name: tmp_path / "kept" / kind / name)
+    monkeypatch.setattr("flashsim.experiments.runs.kept.place", lambda kind, name: tmp_path / "kept" / kind / name)
     return tmp_path / "kept"
 
 
@@ -73,7 +73,7 @@ def test_designs_side_by_side_do_the_same(own_results: Path) -> None:
 
 
 def test_what_workers_say_is_heard_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flashsim.studies.runs.jobs._OFTEN", 0.01)
+    monkeypatch.setattr("flashsim.experiments.runs.jobs._OFTEN", 0.01)
     monkeypatch.setattr(activity, "_workers", None)
     said: list[str] = []
     with worker_messages(said.append) as folder:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from flashsim.experiments.presentation import terminal
+from flashsim.experiments.presentation.tables import Entry, Table
+from flashsim.experiments.replaying import real
 from flashsim.operations.face import doctor
-from flashsim.studies.presentation import terminal
-from flashsim.studies.presentation.tables import Entry, Table
-from flashsim.studies.replaying import real
 from tests.commands import SMALL_JOIN, Run
 from tests.contract.test_replacement import PLAIN
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive

@@ -23,11 +23,11 @@ from flashsim.execution.drivers import run_strands
 from flashsim.execution.machine import Machine
 from flashsim.execution.machine import load as load_files
 from flashsim.execution.requests import Algorithm, Cpu
+from flashsim.experiments.replaying.device_report import DeviceReport, recorded_report
+from flashsim.experiments.replaying.simulated import ReplaySettings, replay
+from flashsim.experiments.replaying.survey import survey
+from flashsim.experiments.runs.joining import lay_out, open_pair
 from flashsim.storage.rows import Tuples
-from flashsim.studies.replaying.device_report import DeviceReport, recorded_report
-from flashsim.studies.replaying.simulated import ReplaySettings, replay
-from flashsim.studies.replaying.survey import survey
-from flashsim.studies.runs.joining import lay_out, open_pair
 from tests.cases import with_each
 from tests.commands import Run
 from tests.flashsim.operations.trace_events import check, load
@@ -257,7 +257,7 @@ def test_what_is_read_in_many_places_is_loaded_in_larger_units(tmp_path: Path, m
     offset = np.random.default_rng(1).integers(0, 1 << 25, 3000) * 4096
     path = _written(tmp_path / "wide", offset=offset, length=np.full(3000, 4096))
     fine = survey(path).read
-    monkeypatch.setattr("flashsim.studies.replaying.survey._MOST_PLACES", 500)
+    monkeypatch.setattr("flashsim.experiments.replaying.survey._MOST_PLACES", 500)
     coarse = survey(path).read
     assert len(coarse) <= 500 < len(fine) and (np.diff(coarse.reshape(-1)) > 0).all()
     place = np.searchsorted(coarse[:, 0], offset, side="right") - 1

@@ -14,7 +14,7 @@ import pytest
 from flashsim.core.errors import FlashsimWarning, RefusedError
 from flashsim.core.preset_files import ALLOW_CODE
 from flashsim.core.source_files import cache_of, check_trusted, is_trustworthy
-from flashsim.studies.runs import kept
+from flashsim.experiments.runs import kept
 from tests.commands import Run
 from tests.flashsim.operations.test_bad_input import changed
 

@@ -17,9 +17,9 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.errors import SchemaError
+from flashsim.experiments.presentation.tables import as_text
+from flashsim.experiments.smart import session
 from flashsim.storage.texts import from_texts, parts_of, readable, texts_of
-from flashsim.studies.presentation.tables import as_text
-from flashsim.studies.smart import session
 from tests.cases import with_each
 from tests.commands import Run
 

@@ -136,8 +136,8 @@ load_writable("parquet").write(batches(int(sys.argv[2]) << 17), trace)
 if what == "info":
     describe(trace)
 elif what == "replay":
-    from flashsim.studies.replaying.survey import load, survey
-    from flashsim.studies.replaying.simulated import ReplaySettings, replay
+    from flashsim.experiments.replaying.survey import load, survey
+    from flashsim.experiments.replaying.simulated import ReplaySettings, replay
     from flashsim.device.device import Device
     device, what = Device.open("ocz-core-60gb"), survey(trace)
     load(device, what)

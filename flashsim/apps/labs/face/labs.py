@@ -14,12 +14,12 @@ from flashsim.apps.labs import grading
 from flashsim.apps.labs.submission import seals
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, shortened
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Name, Names
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import TABLE, Listing, Outcome, frame
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.outputs import Outputs
 
 #: The seed of the instances on which students check their own work; whoever grades has another.
 PUBLIC_SEED = 0

@@ -35,12 +35,12 @@ from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
-from flashsim.studies.formulas.comparison import PhaseComparison, compare, formula, relative
-from flashsim.studies.judging.cells import bounded, less, near, number, ratio, statement
-from flashsim.studies.presentation.plots import Bar, stacked_bars
-from flashsim.studies.presentation.tables import percent
-from flashsim.studies.runs.drives import ShipsModel, disk_of
-from flashsim.studies.runs.joining import CPU, PhaseSeconds
+from flashsim.experiments.formulas.comparison import PhaseComparison, compare, formula, relative
+from flashsim.experiments.judging.cells import bounded, less, near, number, ratio, statement
+from flashsim.experiments.presentation.plots import Bar, stacked_bars
+from flashsim.experiments.presentation.tables import percent
+from flashsim.experiments.runs.drives import ShipsModel, disk_of
+from flashsim.experiments.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 

@@ -35,9 +35,9 @@ from flashsim.device.block_layer import command_counts
 from flashsim.execution import drivers
 from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
+from flashsim.experiments.runs.joining import CPU, lay_out
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source.do2009 import SEED
-from flashsim.studies.runs.joining import CPU, lay_out
 from models.disk import Disk
 from models.haas import cost
 

@@ -34,10 +34,10 @@ from flashsim.apps.papers.do2009.table1 import in_words
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MB
 from flashsim.device import presets
-from flashsim.studies.formulas.comparison import sizes_of
-from flashsim.studies.formulas.drives import drive_of
-from flashsim.studies.presentation.plots import COLOURS, LINES, legend, panels
-from flashsim.studies.runs.drives import disk_of
+from flashsim.experiments.formulas.comparison import sizes_of
+from flashsim.experiments.formulas.drives import drive_of
+from flashsim.experiments.presentation.plots import COLOURS, LINES, legend, panels
+from flashsim.experiments.runs.drives import disk_of
 from models import optimum
 from models.allocation.buffers import Allocation
 from models.allocation.divisions import hybrid_hash

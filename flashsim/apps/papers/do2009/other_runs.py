@@ -10,9 +10,9 @@ from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.experiments.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
+from flashsim.experiments.runs.joining import CPU, JoinSetting, divide, simulate_join
 from flashsim.storage.heap_file import HeapFile
-from flashsim.studies.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
-from flashsim.studies.runs.joining import CPU, JoinSetting, divide, simulate_join
 from models.allocation.buffers import HybridAllocation
 
 #: Some four hundred executions on nineteen devices: relations and memory are a twentieth of the other exhibits'.

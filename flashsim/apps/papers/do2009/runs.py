@@ -10,13 +10,13 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.recording import Recording
+from flashsim.experiments.runs.drives import ShipsModel, disk_of, states
+from flashsim.experiments.runs.jobs import Job, Settings
+from flashsim.experiments.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
-from flashsim.studies.runs.drives import ShipsModel, disk_of, states
-from flashsim.studies.runs.jobs import Job, Settings
-from flashsim.studies.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 

@@ -21,8 +21,8 @@ from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.core.units import SECONDS
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.experiments.judging.cells import number
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.studies.judging.cells import number
 
 #: The joins and buffer pools of the ratios.
 _SETUPS = [Setup(join, memory) for memory in (200, 500) for join in JOINS]

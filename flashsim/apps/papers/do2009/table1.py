@@ -9,7 +9,7 @@ from functools import partial
 from flashsim.apps.papers.base import Cell, Claim, Entry, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.do2009.runs import GRID, MEMORY, PAGE_SIZE, large_pages, paper_disk
 from flashsim.core.units import MIB
-from flashsim.studies.judging.cells import equal_to, near, statement
+from flashsim.experiments.judging.cells import equal_to, near, statement
 from models import optimum
 from models.allocation.divisions import grace_hash, hybrid_hash, nested_loops, sort_merge
 from models.haas import cost

@@ -14,9 +14,9 @@ from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Judged, Secti
 from flashsim.apps.papers.do2012 import runs as own
 from flashsim.apps.papers.do2012.runs import DESIGNS, DISKS, LAST, PUBLISHED, Disks, Judge, Runs, dual_write, of_readings, tpc_c, tpc_e
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
+from flashsim.experiments.judging.cells import bounded, number, ratio, rising, saving, statement
+from flashsim.experiments.presentation.plots import series_over
 from flashsim.pools.setup import PoolResult, PoolSetup
-from flashsim.studies.judging.cells import bounded, number, ratio, rising, saving, statement
-from flashsim.studies.presentation.plots import series_over
 
 #: Designs of all benchmarks; CW is of TPC-E only.
 COMPARED = ("none", "dw", "lc", "tac")

@@ -12,10 +12,10 @@ from flashsim.apps.papers.do2012.runs import DESIGNS, LAST, PUBLISHED, SHARE, ST
 from flashsim.apps.papers.do2012.simulations import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from flashsim.core.units import MB, MIB, MINUTES
 from flashsim.device import presets
+from flashsim.experiments.judging.cells import saving
+from flashsim.experiments.replaying.preconditioning import parse_state
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1, WORN, wear
 from flashsim.pools.setup import PoolSetup, run_pool
-from flashsim.studies.judging.cells import saving
-from flashsim.studies.replaying.preconditioning import parse_state
 
 TITLE = "On simulated drives"
 #: Share of the paper's own scale; with less than a thousandth a plane of the SSD has too few blocks.

@@ -10,12 +10,12 @@ import pandas as pd
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Runs, Section, Settings, Shown, Table, load
 from flashsim.apps.papers.do2012.runs import DESIGNS, SHARE, at_scale, devices, dual_write
 from flashsim.core.units import GIB, HOURS, KIB, MB, MINUTES, SECONDS
+from flashsim.experiments.crashing.injection import frames_kept, search
+from flashsim.experiments.judging.cells import difference, differences, less, number, ratio, saving, statement
+from flashsim.experiments.presentation.plots import series_over
 from flashsim.pools import LogOptions
 from flashsim.pools.restart import CRASH, ENDS, SHUTDOWN, PeakToPeak, run_restart
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.crashing.injection import frames_kept, search
-from flashsim.studies.judging.cells import difference, differences, less, number, ratio, saving, statement
-from flashsim.studies.presentation.plots import series_over
 
 BENCHMARKS, POLICIES, RESTARTS = ("TPC-C", "TPC-E"), ("dw", "lc"), ("none", "mmr", "lbr", "lvr")
 #: The log's disk is one of eighteen in table 4.3 with requests in a row; the SSD reads on at 396 MB/s, as 140 GB in 380 s need (4.4.3.2).

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from flashsim.apps.papers import base
 from flashsim.apps.papers.base import Cell, Claim, Job, Results, Settings
 from flashsim.core.units import GIB, HOURS, MINUTES
+from flashsim.experiments.judging.cells import ratio
 from flashsim.pools import PoolOptions
 from flashsim.pools.setup import PoolResult, PoolSetup, run_pool
-from flashsim.studies.judging.cells import ratio
 
 #: Pages and simulated time are a hundredth of the thesis's at scale 1; ratios are the same from a thousandth on.
 SHARE = 0.01

@@ -14,7 +14,7 @@ from flashsim.device.smart.client import Polling, run
 from flashsim.device.smart.inside import energy_of
 from flashsim.device.smart.protocol import Steps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.studies.smart.timing import HOST_BYTE, IDLE
+from flashsim.experiments.smart.timing import HOST_BYTE, IDLE
 
 DISK, SSD, SMART = "sas-10k-146gb", "samsung-sas-400gb", "samsung-smart-400gb"
 #: LINEITEM of TPC-H at scale factor 100 (its specification, section 4.2.5), and the bytes of the key that the query returns.

@@ -19,12 +19,12 @@ from flashsim.device.engines import finish
 from flashsim.device.scaling import part_of
 from flashsim.execution.compiled_loop import Striped
 from flashsim.execution.pooled.system import DISK, SSD
+from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.pools.devices import STRIPE, WORN
 from flashsim.pools.setup import PoolSetup
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.precondition import Precondition, precondition
-from flashsim.studies.runs.drives import DriveInUse
 
 #: The preset nearest to SATA disks of 1 TB and 7200 rpm, eight of them; and the thesis's own SSD.
 DISKS, DRIVES, FLASH = "seagate-barracuda-7200.12", 8, "iodrive-slc-160gb"

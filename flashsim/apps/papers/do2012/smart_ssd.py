@@ -7,7 +7,7 @@ from typing import Any
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.do2012.scans import DISK, ROWS, SMART, SSD, bandwidth, smart_run
 from flashsim.core.units import GB
-from flashsim.studies.judging.cells import crossing, ratio, saving, statement
+from flashsim.experiments.judging.cells import crossing, ratio, saving, statement
 
 #: Bytes of dummy data that are read (section 5.4.2), and the part of the table with which what nothing is published of is run.
 _SIZE, _PART = 100 * GB, 0.1

@@ -9,8 +9,8 @@ from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, 
 from flashsim.apps.papers.do2012.runs import DESIGNS, DISKS, PARTITIONS, PUBLISHED, SHARE, Disks, at_scale, devices, disks_of, of_readings
 from flashsim.apps.papers.do2012.simulations import run_tests
 from flashsim.core.units import HOURS, MINUTES
+from flashsim.experiments.judging.cells import number, ratio
 from flashsim.pools.setup import PoolSetup
-from flashsim.studies.judging.cells import number, ratio
 
 #: Scale factors, and how small each is run beside the paper's other runs: 100 as small as 30; and how small any may be.
 _SCALES, _LEAST = {30: 1.0, 100: 0.3}, 0.001

@@ -19,17 +19,17 @@ from flashsim.apps.papers.base import PAPERS, load
 from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
+from flashsim.experiments.judging.claims import Verdict
+from flashsim.experiments.presentation.plots import scatter_beside
+from flashsim.experiments.presentation.report import Section
+from flashsim.experiments.presentation.tables import Table, as_text
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.jobs import SHIPS_MODEL, Settings
+from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations import fields
 from flashsim.operations.fields import Field, Flag, Name, Scale
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
-from flashsim.studies.judging.claims import Verdict
-from flashsim.studies.presentation.plots import scatter_beside
-from flashsim.studies.presentation.report import Section
-from flashsim.studies.presentation.tables import Table, as_text
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.runs.jobs import SHIPS_MODEL, Settings
-from flashsim.studies.runs.outputs import Outputs
 
 _TARGET = f"What to reproduce, of {', '.join(PAPERS.names())}; without it, they are listed."
 _CLUSTER = "A Dask scheduler whose workers make the runs, such as tcp://host:8786; they must see this machine's files."

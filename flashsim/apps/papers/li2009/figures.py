@@ -13,8 +13,20 @@ from algorithms.page_access.segments import candidates
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Table
 from flashsim.apps.papers.li2009.runs import BASIC, LABELS, Setup, count_pages
 from flashsim.core.units import KIB
-from flashsim.studies.judging.cells import NONE, crossing, difference, differences, falling, less, number, ratio, rising, saving, statement
-from flashsim.studies.presentation.plots import series_over
+from flashsim.experiments.judging.cells import (
+    NONE,
+    crossing,
+    difference,
+    differences,
+    falling,
+    less,
+    number,
+    ratio,
+    rising,
+    saving,
+    statement,
+)
+from flashsim.experiments.presentation.plots import series_over
 
 #: The strategies of the paper; with sort-merge before and flashsim's own beside them, all that figures show.
 STRATEGIES = ("naive", "page-based", "graph-based")

@@ -19,12 +19,12 @@ from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import Run
+from flashsim.experiments.runs.drives import DriveInUse, TimedDrive, disk_of, timed_drives
+from flashsim.experiments.runs.jobs import Job, Settings
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.base import TableRecords
-from flashsim.studies.runs.drives import DriveInUse, TimedDrive, disk_of, timed_drives
-from flashsim.studies.runs.jobs import Job, Settings
 
 DEVICE = "mtron-msd-sata3025-16gb"
 #: The traditional join that all are compared with; the other methods are DigestJoin with a fetch strategy each.

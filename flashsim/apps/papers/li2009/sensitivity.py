@@ -9,7 +9,7 @@ from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.apps.papers.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.li2009.figures import STRATEGIES
 from flashsim.apps.papers.li2009.runs import BASIC, DRIVES, GRAPHS, LABELS, Setup, on_drives
-from flashsim.studies.judging.cells import crossing
+from flashsim.experiments.judging.cells import crossing
 
 TITLE = "What other readings and prices make of it"
 #: Methods and selectivities at which each is run.

@@ -12,7 +12,7 @@ from flashsim.apps.papers.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PE
 from flashsim.apps.papers.shin2016.table1 import MEMORY
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
-from flashsim.studies.formulas.drives import parallel_drive_of, processor_of
+from flashsim.experiments.formulas.drives import parallel_drive_of, processor_of
 from models.partition_buffers import PartitionProblem, published, ruled
 from models.partition_costs import Division, Input
 

@@ -10,9 +10,9 @@ from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, 
 from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup, bandwidths, grace_setup
 from flashsim.apps.papers.shin2016.table1 import MEMORY, DriveRuns, published
 from flashsim.core.units import KIB, MB, MIB, format_size
-from flashsim.studies.bench.session import aio_picture, at_levels
-from flashsim.studies.judging.cells import bounded, less, number, statement, within
-from flashsim.studies.presentation.plots import series_over
+from flashsim.experiments.bench.session import aio_picture, at_levels
+from flashsim.experiments.judging.cells import bounded, less, number, statement, within
+from flashsim.experiments.presentation.plots import series_over
 
 #: Place on a figure's axis, name of its series, and the runs of the original method and of N-Hash.
 Point = tuple[float, str, tuple[Setup, Setup]]

@@ -22,18 +22,18 @@ from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Blocks, Phase, Read, Request, rewrite
+from flashsim.experiments.bench import aio
+from flashsim.experiments.bench.aio import FILE, Grid
+from flashsim.experiments.bench.targets import SimulatedTarget
+from flashsim.experiments.bench.uflip import Method
+from flashsim.experiments.runs.drives import DriveInUse, TimedDrive
+from flashsim.experiments.runs.jobs import Job, Settings
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source.do2009 import PaperRecords
-from flashsim.studies.bench import aio
-from flashsim.studies.bench.aio import FILE, Grid
-from flashsim.studies.bench.targets import SimulatedTarget
-from flashsim.studies.bench.uflip import Method
-from flashsim.studies.runs.drives import DriveInUse, TimedDrive
-from flashsim.studies.runs.jobs import Job, Settings
 from models.allocation.divisions import grace_hash
 
 DEVICES = {"ioDrive": "iodrive-slc-160gb", "P300": "micron-p300", "Vertex 3": "ocz-vertex-3"}
@@ -173,7 +173,7 @@ _FEW = [Grid.of([4 * KIB, 8 * KIB, 32 * KIB, 64 * KIB], [1, 512]), Grid.of([MIB]
 
 
 def bandwidths(drive: str, whole: bool, seed: int) -> list[dict[Any, Any]]:
-    """Every size with every level on one drive, JSON-ready: a record a run (`flashsim.studies.bench.uflip.COLUMNS`)."""
+    """Every size with every level on one drive, JSON-ready: a record a run (`flashsim.experiments.bench.uflip.COLUMNS`)."""
     target = SimulatedTarget(Device.open(DEVICES[drive]), FILE)
     grids = _GRIDS if whole else _FEW
     return [run for grid in grids for run in aio.run_all(target, grid, Method(seed=seed), ["write"])[2].to_dict("records")]

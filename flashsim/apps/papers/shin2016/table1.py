@@ -33,7 +33,7 @@ from flashsim.apps.papers.shin2016.runs import (
 from flashsim.core.units import KIB, SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel
 from flashsim.execution.requests import HOST, Work
-from flashsim.studies.judging.cells import number, ratio
+from flashsim.experiments.judging.cells import number, ratio
 
 #: Rows of the table, MB, and those that drives and CPU are calibrated from.
 MEMORY, CALIBRATION = (5, 10, 20, 30, 50, 100, 200), (5, 200)

@@ -15,21 +15,21 @@ from flashsim.apps.programs.advice import ALL, Advice, AdviceStudy, Bound, Drive
 from flashsim.apps.programs.advice import advise as study_of
 from flashsim.core.activity import activity
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
+from flashsim.experiments.presentation.plots import MARKED, legend, lines, panels, stroke
+from flashsim.experiments.presentation.report import Report, Section
+from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.trace_report import served_share
+from flashsim.experiments.replaying import preconditioning as states
+from flashsim.experiments.replaying.survey import first_requests, survey
+from flashsim.experiments.runs import kept
+from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.face._traces import lasting, part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, Outcome
-from flashsim.studies.presentation.plots import MARKED, legend, lines, panels, stroke
-from flashsim.studies.presentation.report import Report, Section
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.presentation.trace_report import served_share
-from flashsim.studies.replaying import preconditioning as states
-from flashsim.studies.replaying.survey import first_requests, survey
-from flashsim.studies.runs import kept
-from flashsim.studies.runs.jobs import Settings
 from traces.file.excerpt import requests_of
 from traces.file.page_trace import PAGE_SIZE
 from traces.summary.miss_curve import MissCurve, curve_of

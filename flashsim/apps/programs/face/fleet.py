@@ -20,19 +20,19 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.device import engines, presets
+from flashsim.experiments.presentation.plots import STEPS, panels, stroke
+from flashsim.experiments.presentation.tables import Table
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.replaying import preconditioning as states
+from flashsim.experiments.replaying.survey import Survey, survey, warn_of
+from flashsim.experiments.runs import kept
+from flashsim.experiments.runs.jobs import Job, Settings, make
 from flashsim.operations import fields
 from flashsim.operations.face._traces import lasting, part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, TABLE, Outcome
-from flashsim.studies.presentation.plots import STEPS, panels, stroke
-from flashsim.studies.presentation.tables import Table
-from flashsim.studies.presentation.terminal import Explanation, Part
-from flashsim.studies.replaying import preconditioning as states
-from flashsim.studies.replaying.survey import Survey, survey, warn_of
-from flashsim.studies.runs import kept
-from flashsim.studies.runs.jobs import Job, Settings, make
 from traces.file.excerpt import Source, requests_of
 
 #: Percentiles of drives that the table has.

@@ -17,12 +17,12 @@ from flashsim.core.errors import RefusedError, option
 from flashsim.core.processes import cores
 from flashsim.core.units import SECONDS, format_size
 from flashsim.device import presets
+from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome
-from flashsim.studies.presentation.tables import Table, same
-from flashsim.studies.presentation.terminal import Explanation, Part
 from traces.calls.schema import READS, SYNCS, WRITES, Recording
 
 #: Files that are printed at most.

@@ -14,7 +14,7 @@ from flashsim.apps.papers.do2009.runs import DEVICES, JOINS
 from flashsim.core.units import SECONDS
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
-from flashsim.studies.runs.joining import CPU
+from flashsim.experiments.runs.joining import CPU
 from tests.cases import with_each
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flashsim.apps.papers.base import load
 from flashsim.apps.papers.do2009.buffer_pools import EXHIBITS
-from flashsim.studies.judging.claims import Verdict
-from flashsim.studies.runs.jobs import Settings, make
+from flashsim.experiments.judging.claims import Verdict
+from flashsim.experiments.runs.jobs import Settings, make
 
 
 def test_the_rows_between_those_that_were_fitted_are_predicted_and_so_does_a_line() -> None:

@@ -17,10 +17,10 @@ from flashsim.apps.papers.do2012.tpc_h import tpc_h
 from flashsim.apps.papers.reproduction import HOLD, reproduce
 from flashsim.core.kernel import compiled
 from flashsim.core.units import HOURS, MINUTES
+from flashsim.experiments.judging.claims import Verdict
+from flashsim.experiments.runs.jobs import Settings
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolResult, PoolSetup
-from flashsim.studies.judging.claims import Verdict
-from flashsim.studies.runs.jobs import Settings
 
 SCALE = 0.001
 

@@ -7,9 +7,9 @@ import pytest
 from flashsim.apps.papers.base import Settings, load
 from flashsim.apps.papers.do2012.scans import DISK, DISK_POWER, PAGE, ROWS, ROWS_A_PAGE, SMART, SSD, bandwidth, inside, on_host
 from flashsim.device import presets
-from flashsim.studies.judging.claims import Verdict
-from flashsim.studies.runs.jobs import make
-from flashsim.studies.smart.timing import HOST_BYTE, IDLE
+from flashsim.experiments.judging.claims import Verdict
+from flashsim.experiments.runs.jobs import make
+from flashsim.experiments.smart.timing import HOST_BYTE, IDLE
 
 PART = 1 / 200
 

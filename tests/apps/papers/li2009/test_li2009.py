@@ -10,8 +10,8 @@ import pytest
 from flashsim.apps.papers.base import load
 from flashsim.apps.papers.li2009.runs import BASIC, MEMORY, PAGES, Setup, inputs, run_join
 from flashsim.apps.papers.reproduction import HOLD, reproduce
-from flashsim.studies.judging.claims import Verdict
-from flashsim.studies.runs.jobs import Settings
+from flashsim.experiments.judging.claims import Verdict
+from flashsim.experiments.runs.jobs import Settings
 from tests.cases import with_each
 
 SCALE = 0.02

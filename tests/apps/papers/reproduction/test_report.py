@@ -17,12 +17,12 @@ import pytest
 from flashsim.apps.papers.base import Exhibit, Paper
 from flashsim.apps.papers.reproduction import PaperResult, write_report
 from flashsim.core.members import Family
-from flashsim.studies.judging.cells import less, number, statement
-from flashsim.studies.judging.claims import Claim, Judgement
-from flashsim.studies.presentation.plots import Beside, published_beside_ours, svg
-from flashsim.studies.presentation.report import Section
-from flashsim.studies.presentation.tables import Table
-from flashsim.studies.runs.jobs import Job, JobResult, Results, Settings
+from flashsim.experiments.judging.cells import less, number, statement
+from flashsim.experiments.judging.claims import Claim, Judgement
+from flashsim.experiments.presentation.plots import Beside, published_beside_ours, svg
+from flashsim.experiments.presentation.report import Section
+from flashsim.experiments.presentation.tables import Table
+from flashsim.experiments.runs.jobs import Job, JobResult, Results, Settings
 from tests.html_page import whole
 
 SETTINGS = Settings(scale=0.5, seed=7)

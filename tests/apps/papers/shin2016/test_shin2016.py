@@ -30,9 +30,9 @@ from flashsim.apps.papers.shin2016.table1 import CALIBRATION, MEMORY
 from flashsim.core.errors import InvalidParameterError
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only
-from flashsim.studies.bench.uflip import COLUMNS
-from flashsim.studies.judging.claims import Judgement, Verdict
-from flashsim.studies.runs.jobs import JobResult, Results, Settings
+from flashsim.experiments.bench.uflip import COLUMNS
+from flashsim.experiments.judging.claims import Judgement, Verdict
+from flashsim.experiments.runs.jobs import JobResult, Results, Settings
 from tests.cases import with_each
 
 SCALE = 0.005

@@ -110,7 +110,7 @@ def test_every_flash_preset_is_steady_without_a_second_argument() -> None:
 
 
 def test_a_sweep_makes_only_what_is_new(here: Path, monkeypatch: pytest.MonkeyPatch, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    monkeypatch.setattr("flashsim.studies.runs.kept.place", lambda kind, name: here / kind / name)
+    monkeypatch.setattr("flashsim.experiments.runs.kept.place", lambda kind, name: here / kind / name)
     r, s = tables
     r.to_parquet("r.parquet")
     swept: dict[str, Any] = {"r": "r.parquet", "s": s, "on": "key=other", "device": "ocz-core-60gb", "jobs": 1}

@@ -17,8 +17,8 @@ import pytest
 import flashsim as fs
 from algorithms.replacement.base import REPLACEMENT
 from flashsim.core.errors import FlashsimError
-from flashsim.studies.caching.comparison import interval
-from flashsim.studies.caching.running import parse_sizes, pool_sizes
+from flashsim.experiments.caching.comparison import interval
+from flashsim.experiments.caching.running import parse_sizes, pool_sizes
 from tests.cases import with_each
 from tests.commands import Run
 from tests.html_page import whole

@@ -12,8 +12,8 @@ from flashsim.core.request import WRITE, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.experiments.bench.figures import figures
 from flashsim.operations.face.drive import Drive
-from flashsim.studies.bench.figures import figures
 from flashsim.testing.flash_drives import PAGE, drive
 from tests.cases import with_each
 

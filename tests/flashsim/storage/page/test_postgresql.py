@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.core.errors import CapacityError, DamagedFileError, InvalidParameterError, SchemaError
+from flashsim.experiments.runs.exporting import lay_out_rows
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS, postgresql
@@ -23,7 +24,6 @@ from flashsim.storage.rows import FixedRows, Tuples, keyed
 from flashsim.storage.source import open_source
 from flashsim.storage.source.base import TableRecords
 from flashsim.storage.texts import without_unions
-from flashsim.studies.runs.exporting import lay_out_rows
 from flashsim.testing.strategies import relation_of, tables
 from tests.cases import with_each
 from tests.tiers import examples

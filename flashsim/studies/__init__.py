@@ -1,1 +1,0 @@
-"""Tools over devices, algorithms and traces: calibration, benchmarks, replaying, validation, caching, serving."""
