@@ -56,7 +56,7 @@ def next_event(flow: Flow) -> tuple[int, int]:
             put_off(flow, key & tables.ROW_MASK, time)
 
 
-@kernel_of(ADVANCE, seconds=6)
+@kernel_of(ADVANCE, seconds=7)
 def advance(table: State, until: int, wait: int) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected.
 

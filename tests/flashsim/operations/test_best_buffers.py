@@ -43,7 +43,7 @@ def test_runs_and_sections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_device_that_is_too_small_is_named_with_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presets, "names", lambda: ["hp-c2200a"])
-    monkeypatch.setattr(open_questions, "bytes_needed", lambda files: 10**9)
+    monkeypatch.setattr(other_runs, "bytes_needed", lambda files: 10**9)
     open_questions._divisions.cache_clear()
     open_questions._sizes.cache_clear()
     (case,) = made(0.0005, ("bnl", 600))
