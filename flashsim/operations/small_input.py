@@ -18,6 +18,7 @@ _SCALE, _BYTES = 0.01, 256 << 10
 _GENERATED = re.compile(r"(\w[\w-]*):\w+@(\d*\.?\d+)")
 #: Joins of first steps: these algorithms take plain Python 2 to 6 s for relations of this source up to this scale, with this much memory.
 _FIRST_JOINS, _FIRST_SOURCE, _FIRST_SCALE, _FIRST_MEMORY = ("grace-hash", "hybrid-hash", "simple-hash"), "do2009", 0.1, MIB
+_LOCK = "first.lock"
 _FIRST_OPTIONS = {"--r", "--s", "--on", "--device", "--memory"}
 #: What every run on a simulated drive loads.
 _ENGINES = "*/flashsim.*.engine.drive.advance-*"
@@ -40,9 +41,12 @@ def leave_uncompiled(arguments: Sequence[str]) -> None:
         sources = [value for option, value in options if option in ("--r", "--s")]
         small = len(sources) == 2 and all(map(_is_small, sources))
         first = not small and len(sources) == 2 and arguments[1] in _FIRST_JOINS and _is_first(options, sources)
-        if (small or first) and not any(kernels_folder().glob(_ENGINES)):
-            if first:
-                _compile_behind(["join", arguments[1], *(part for pair in options if pair[0] != "--memory" for part in pair)])
+        kept = any(kernels_folder().glob(_ENGINES))
+        if first and not kept:
+            _compile_behind(["join", arguments[1], *(part for pair in options if pair[0] != "--memory" for part in pair)])
+        elif first:  # a few kernels may be missing still
+            kept = not _is_compiled_behind()
+        if (small or first) and not kept:
             os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 
@@ -66,11 +70,21 @@ def _is_first(options: Sequence[tuple[str, str]], sources: Sequence[str]) -> boo
     return False
 
 
+def _is_compiled_behind() -> bool:
+    """True while a process of `_compile_behind` works."""
+    with suppress(FileNotFoundError), (kernels_folder() / _LOCK).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def _compile_behind(arguments: Sequence[str]) -> None:
     """Have a process of low priority compile what a join calls, by the same join of small relations, unless one does already."""
     with suppress(OSError):
         make_private(kernels_folder())
-        with (kernels_folder() / "first.lock").open("w") as lock:
+        with (kernels_folder() / _LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             small = [re.sub(rf"^({_FIRST_SOURCE}:\w+@).*", r"\g<1>0.01", word) for word in arguments]
             subprocess.Popen(

@@ -78,7 +78,8 @@ def test_one_process_at_a_time_compiles(here: Path, monkeypatch: pytest.MonkeyPa
     with (here / "cache" / "kernels" / "first.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         small_input._compile_behind(["join"])
-    assert len(started) == 1
+        assert len(started) == 1 and small_input._is_compiled_behind()
+    assert not small_input._is_compiled_behind()
 
 
 @pytest.mark.deep
