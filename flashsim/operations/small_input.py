@@ -1,6 +1,7 @@
 """Commands whose input is so small that plain Python answers before kernels would be compiled."""
 
 import fcntl
+import json
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ _GENERATED = re.compile(r"(\w[\w-]*):\w+@(\d*\.?\d+)")
 #: Joins of first steps: these algorithms take plain Python 2 to 6 s for relations of this source up to this scale, with this much memory.
 _FIRST_JOINS, _FIRST_SOURCE, _FIRST_SCALE, _FIRST_MEMORY = ("grace-hash", "hybrid-hash", "simple-hash"), "do2009", 0.1, MIB
 _LOCK = "first.lock"
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from flashsim.__main__ import main; main()"
 _FIRST_OPTIONS = {"--r", "--s", "--on", "--device", "--memory"}
 #: What every run on a simulated drive loads.
 _ENGINES = "*/flashsim.*.engine.drive.advance-*"
@@ -88,7 +90,7 @@ def _compile_behind(arguments: Sequence[str]) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             small = [re.sub(rf"^({_FIRST_SOURCE}:\w+@).*", r"\g<1>0.01", word) for word in arguments]
             subprocess.Popen(
-                ["nice", sys.executable, "-m", "flashsim", *small, "--memory", "128KiB"],
+                ["nice", sys.executable, "-c", _START, json.dumps(sys.path), *small, "--memory", "128KiB"],
                 env=os.environ | {"NUMBA_DISABLE_JIT": "0"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
