@@ -79,11 +79,8 @@ def _requests(system: PoolSystem, recovery: Recovery, step: DurableRead | Durabl
     elif step.target == BOOT:
         purpose, begin, length = LOG, 0, SECTOR
     else:
-        logged = (
-            recovery.durable.bytes_from(keys[0], keys[-1] + 1)
-            if isinstance(step, DurableRead)
-            else sum(one.length for _, one in step.items)
-        )
+        is_read = isinstance(step, DurableRead)
+        logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1) if is_read else sum(one.length for _, one in step.items)
         purpose, begin, length = LOG, SECTOR, -(-logged // SECTOR) * SECTOR
     for offset in range(begin, begin + length, BLOCK):
         yield purpose, [(offset, min(BLOCK, begin + length - offset))]

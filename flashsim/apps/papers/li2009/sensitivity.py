@@ -46,10 +46,8 @@ _WITH_K += [FetchSetup("graph-based", selectivity, same_order=False) for selecti
 _WITH_K = [replace(setup, least_frames=frames) for frames in (LEAST_FRAMES, 1) for setup in _WITH_K]
 _METHODS, _THETA = (BASIC, *STRATEGIES), (0.5, 1.0, 1.5, 2.0)
 #: Runs near the crossings, and where two strategies are next to equal; and on how many tables and coins.
-_SPREAD, _COINS = (
-    [FetchSetup("naive", 0.08), FetchSetup("page-based", 0.3), FetchSetup("original", 0.2), FetchSetup("graph-based", 0.5)],
-    range(3),
-)
+_COINS = range(3)
+_SPREAD = [FetchSetup("naive", 0.08), FetchSetup("page-based", 0.3), FetchSetup("original", 0.2), FetchSetup("graph-based", 0.5)]
 _SPREAD += [FetchSetup(method, selectivity) for selectivity in (0.005, 0.01) for method in ("page-based", "graph-based")]
 #: Other tables by name: the header, and rows with their labels, setups and coins.
 _OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[FetchSetup, int]]]]]] = {
