@@ -79,8 +79,10 @@ def _requests(system: PoolSystem, recovery: Recovery, step: DurableRead | Durabl
     elif step.target == BOOT:
         purpose, begin, length = LOG, 0, SECTOR
     else:
-        is_read = isinstance(step, DurableRead)
-        logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1) if is_read else sum(one.length for _, one in step.items)
+        if isinstance(step, DurableRead):
+            logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1)
+        else:
+            logged = sum(one.length for _, one in step.items)
         purpose, begin, length = LOG, SECTOR, -(-logged // SECTOR) * SECTOR
     for offset in range(begin, begin + length, BLOCK):
         yield purpose, [(offset, min(BLOCK, begin + length - offset))]
