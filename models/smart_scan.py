@@ -11,7 +11,7 @@ from typing import NamedTuple
 from flashsim.core.units import SECONDS
 
 
-class Rates(NamedTuple):
+class ScanRates(NamedTuple):
     """A drive and its host."""
 
     #: Bytes a second of one drive to the host, and from its channels into its memory.
@@ -27,7 +27,7 @@ class Rates(NamedTuple):
     slots: float = math.inf  #: Extents that the memory of one drive holds at once, on their way or at work.
 
 
-class Work(NamedTuple):
+class ScanWork(NamedTuple):
     """Work of a query, over all drives: bytes of pages, time of a drive's core and a host's core (ns), bytes of results.
 
     `extents` are the bytes over those of a whole extent, of which the last one may be a part.
@@ -45,20 +45,20 @@ class Work(NamedTuple):
     sent: float = 0.0
 
 
-def host_time(rates: Rates, work: Work) -> float:
+def host_time(rates: ScanRates, work: ScanWork) -> float:
     """Time of a query whose pages go to the host, ns.
 
-    >>> round(host_time(Rates(link=550e6), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
+    >>> round(host_time(ScanRates(link=550e6), ScanWork(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     172.7
     """
     pages = work.size * SECONDS / rates.link / rates.drives
     return rates.start + work.first + work.last + _piped(work.extents, rates.drives, pages, (work.host, rates.host_cores), (), math.inf)
 
 
-def drive_time(rates: Rates, work: Work) -> float:
+def drive_time(rates: ScanRates, work: ScanWork) -> float:
     """Time of a query whose pages stay inside, ns.
 
-    >>> round(drive_time(Rates(link=550e6, bus=1560e6, cores=2), Work(95e9, 1 << 16, 170e9, 0, 2.4e6)) / SECONDS, 1)
+    >>> round(drive_time(ScanRates(link=550e6, bus=1560e6, cores=2), ScanWork(95e9, 1 << 16, 170e9, 0, 2.4e6)) / SECONDS, 1)
     85.0
     """
     # The host asks a drive again when it has merged what came, and merges for one drive after another.
@@ -68,16 +68,16 @@ def drive_time(rates: Rates, work: Work) -> float:
     return 2 * rates.start + work.sent * SECONDS / rates.link + asked
 
 
-def build_time(rates: Rates, work: Work) -> float:
+def build_time(rates: ScanRates, work: ScanWork) -> float:
     """Time in which drives scan what their programs then hold in memory, ns.
 
-    >>> round(build_time(Rates(link=550e6, bus=1560e6, cores=2, drives=4), Work(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
+    >>> round(build_time(ScanRates(link=550e6, bus=1560e6, cores=2, drives=4), ScanWork(95e9, 1 << 16, 0, 0, 0)) / SECONDS, 1)
     15.2
     """
     return _inside(rates, work)
 
 
-def _inside(rates: Rates, work: Work, *after: float) -> float:
+def _inside(rates: ScanRates, work: ScanWork, *after: float) -> float:
     bus, cores = work.size * SECONDS / rates.bus / rates.drives, (work.drive, rates.cores * rates.drives)
     return _piped(work.extents, rates.drives, bus, cores, after, rates.slots)
 
@@ -101,20 +101,20 @@ def _piped(extents: float, drives: float, reads: float, work: tuple[float, float
     return max(flow - single for flow, single in parts) + first + sum(single for _, single in parts)
 
 
-def break_even(rates: Rates, scan: Work, match: float, host_match: float, result: float, rows: int) -> float | None:
+def break_even(rates: ScanRates, scan: ScanWork, match: float, host_match: float, result: float, rows: int) -> float | None:
     """The share of rows that qualify at which both places take as long; None if one is faster at any.
 
     `scan` is the work where no row qualifies; on one that does a core takes `match` or `host_match` ns, and `result` are its bytes.
 
-    >>> thesis = Rates(link=550e6, bus=1560e6, cores=2)
-    >>> round(break_even(thesis, Work(95e9, 1 << 16, 170e9, 0, 0), 566, 0, 8, 600_037_902), 3)
+    >>> thesis = ScanRates(link=550e6, bus=1560e6, cores=2)
+    >>> round(break_even(thesis, ScanWork(95e9, 1 << 16, 170e9, 0, 0), 566, 0, 8, 600_037_902), 3)
     0.517
     """
 
     def advantage(share: float) -> float:
         matches = share * rows
         host = scan._replace(host=scan.host + matches * host_match)
-        drive = Work(scan.size, scan.extents, scan.drive + matches * match, matches * host_match, matches * result)
+        drive = ScanWork(scan.size, scan.extents, scan.drive + matches * match, matches * host_match, matches * result)
         return host_time(rates, host) - drive_time(rates, drive)
 
     low, high = 0.0, 1.0

@@ -26,7 +26,7 @@ def _sized(price: RequestPrice, rule: Callable[[float], float], command: int) ->
 
 
 @dataclass(frozen=True)
-class Partitioning:
+class HashPartitioning:
     """Buckets of a hash: their number, the lengths of buffers, and the share of the relations that is written."""
 
     buckets: int
@@ -47,7 +47,9 @@ def _hidden(problem: Problem) -> tuple[bool, ...]:
     return (False, True) if problem.drive.behind_ms else (False,)
 
 
-def _prices(problem: Problem, plan: Partitioning | None = None, hidden: bool = False) -> tuple[RequestPrice, RequestPrice, RequestPrice]:
+def _prices(
+    problem: Problem, plan: HashPartitioning | None = None, hidden: bool = False
+) -> tuple[RequestPrice, RequestPrice, RequestPrice]:
     """Prices of reading a base relation in order, of writing an output buffer, and of reading it back in the second phase.
 
     On one device a burst of writing also costs two moves, to it and back, and a turn.  With a longer input buffer a hash has fewer of them:
@@ -199,7 +201,7 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
         input = float(min(problem.command, max(1, memory // 2)))
         for _ in range(_ROUNDS if buckets < memory else 0):
             output = max(1.0, (memory - input) / buckets)
-            read, write, again = _prices(problem, Partitioning(buckets, input, output), hidden)
+            read, write, again = _prices(problem, HashPartitioning(buckets, input, output), hidden)
             # Buckets written in pieces are read back in pieces.
             writes = write.first + (again.first if problem.layout == "packed" else 0.0)
 
@@ -237,7 +239,7 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
     input = output = min(command, max(1, memory // 4))
     for _ in range(_ROUNDS):
         spilled = max(1.0, table - memory + input)
-        read, write, again = _prices(problem, Partitioning(buckets, input, output, min(1.0, spilled / table)), hidden)
+        read, write, again = _prices(problem, HashPartitioning(buckets, input, output, min(1.0, spilled / table)), hidden)
         if problem.layout == "packed":
             write = RequestPrice(write.start + again.start, write.command + again.command)
         input = problem.whole(min(memory / 4, _sized(read, lambda ms: math.sqrt(ms * table / page), command)))

@@ -110,7 +110,7 @@ class Rounds:
 
 
 @dataclass(frozen=True)
-class Drive:
+class DriveModel:
     """A device as this model sees it."""
 
     page_size: int  #: Bytes of a database page.

@@ -33,7 +33,7 @@ from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocat
 from models.allocation.divisions import grace_as_hybrid
 from models.haas import counts
 from models.join_costs.base import PhaseCounts, Sizes, Traffic, allocate
-from models.ssd_drive import Drive, Timing
+from models.ssd_drive import DriveModel, Timing
 
 JOINS = ("bnl", "sort-merge", "grace-hash", "hybrid-hash")  #: The joins that this model knows.
 
@@ -75,7 +75,7 @@ class PhaseLoad:
     rounds_ms: float = 0.0
     hidden_ms: float = 0.0
 
-    def seconds(self, drive: Drive) -> float:
+    def seconds(self, drive: DriveModel) -> float:
         waits = self.moves * drive.move_ms + self.turns * drive.turn_ms + self.rounds_ms - self.hidden_ms
         return (self.reads.milliseconds(drive.read) + self.writes.milliseconds(drive.write) + waits) / MILLISECONDS_A_SECOND
 
@@ -86,7 +86,7 @@ class DetailedCost:
 
     algorithm: str
     allocation: Allocation
-    drive: Drive
+    drive: DriveModel
     phases: tuple[PhaseLoad, ...]
 
     @property
@@ -94,7 +94,7 @@ class DetailedCost:
         return sum(phase.seconds(self.drive) for phase in self.phases)
 
 
-def _cut(drive: Drive, pages: int, block: int) -> int:
+def _cut(drive: DriveModel, pages: int, block: int) -> int:
     """Commands of requests of `block` pages that move `pages` pages."""
     whole, rest = divmod(pages, block)
     return whole * drive.commands(block) + drive.commands(rest)
@@ -145,7 +145,9 @@ def bursts_a_write(sizes: Sizes, page_size: int, streams: int, input: float, out
     return met / (streams * max(1, sizes.r + sizes.s))
 
 
-def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+def _nested_loops(
+    sizes: Sizes, a: NestedLoopsAllocation, drive: DriveModel, layout: Layout, phases: tuple[PhaseCounts, ...]
+) -> list[PhaseLoad]:
     chunks, (phase,) = a.chunks(sizes.r, sizes.fudge), phases
     outer = drive.commands(a.chunk_pages(sizes.r, sizes.fudge))
     inner = Load.alike(-(-sizes.s // a.inner), _cut(drive, sizes.s, a.inner), sizes.s)
@@ -154,7 +156,9 @@ def _nested_loops(sizes: Sizes, a: NestedLoopsAllocation, drive: Drive, layout: 
     return [PhaseLoad(phase.name, reads, moves=phase.total.seeks)]
 
 
-def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+def _sort_merge(
+    sizes: Sizes, a: SortMergeAllocation, drive: DriveModel, layout: Layout, phases: tuple[PhaseCounts, ...]
+) -> list[PhaseLoad]:
     sort, merge = phases
     runs = max(1, a.runs(sizes.r, sizes.fudge) + a.runs(sizes.s, sizes.fudge))
     # A run's share of memory is whole pages, where TR divides.
@@ -166,7 +170,7 @@ def _sort_merge(sizes: Sizes, a: SortMergeAllocation, drive: Drive, layout: Layo
     ]
 
 
-def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+def _hybrid(sizes: Sizes, a: HybridAllocation, drive: DriveModel, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
     """The second phase reads what was written packed in the pieces in which it was written: a request is cut wherever a piece ends."""
     partition = _first(sizes, phases[0], drive, layout, a.input, max(1, a.output), streams=max(1, a.buckets))
     if len(phases) == 1:
@@ -182,7 +186,7 @@ def _hybrid(sizes: Sizes, a: HybridAllocation, drive: Drive, layout: Layout, pha
     return [partition, PhaseLoad(join.name, _whole(join.reads, commands), moves=join.total.seeks)]
 
 
-def _first(sizes: Sizes, phase: PhaseCounts, drive: Drive, layout: Layout, input: int, output: int, streams: int) -> PhaseLoad:
+def _first(sizes: Sizes, phase: PhaseCounts, drive: DriveModel, layout: Layout, input: int, output: int, streams: int) -> PhaseLoad:
     reads = Load.alike(phase.reads.requests, _cut(drive, sizes.r, input) + _cut(drive, sizes.s, input), phase.reads.pages)
     amplification = drive.amplification(1 if layout == "packed" else streams, output)
     commands = max(_cut(drive, phase.writes.pages, output), phase.writes.requests)
@@ -201,14 +205,14 @@ def _whole(traffic: Traffic, commands: int) -> Load:
     return Load.alike(traffic.requests, commands, traffic.pages)
 
 
-def _grace(sizes: Sizes, a: GraceAllocation, drive: Drive, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
+def _grace(sizes: Sizes, a: GraceAllocation, drive: DriveModel, layout: Layout, phases: tuple[PhaseCounts, ...]) -> list[PhaseLoad]:
     return _hybrid(sizes, grace_as_hybrid(a), drive, layout, phases)
 
 
 _LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loops, _sort_merge, _grace, _hybrid), strict=True))
 
 
-def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
+def detailed_cost(algorithm: str, sizes: Sizes, drive: DriveModel, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
     """Cost of a join with given buffers.
 
     `algorithm`: one of `JOINS`; `sizes`: relations, temporaries and memory, in pages of the drive's `page_size`; `layout`: see `Layout`.
@@ -216,7 +220,7 @@ def detailed_cost(algorithm: str, sizes: Sizes, drive: Drive, allocation: Alloca
     The flash drive of Do and Patel (2009), table 2, with 100 MB of memory:
 
     >>> page = 8192 / 1000
-    >>> drive = Drive(8192, Timing(0, 0.35, page / 120), Timing(0, 0.35, page / 80))
+    >>> drive = DriveModel(8192, Timing(0, 0.35, page / 120), Timing(0, 0.35, page / 80))
     >>> sizes = Sizes(93_440, 655_360, 93_440, 655_360, memory=12_800)
     >>> join = detailed_cost("bnl", sizes, drive, NestedLoopsAllocation(12_784, 16))
     >>> join.phases[0].reads.commands, round(join.seconds, 1)
@@ -240,7 +244,7 @@ class Problem:
     algorithm: str  #: One of `models.ssd_joins.JOINS`.
     #: Relations, temporaries and memory, in pages.
     sizes: Sizes
-    drive: Drive
+    drive: DriveModel
     layout: Layout = "packed"  #: See `models.ssd_joins.Layout`.
 
     def __post_init__(self) -> None:

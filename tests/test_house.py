@@ -13,11 +13,13 @@ import subprocess
 import sys
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 import flashsim
+from flashsim.core.members import Family
 from tests.cases import with_each
 
 ROOT = Path(__file__).parents[1]
@@ -207,6 +209,36 @@ def test_what_kind_a_drive_is_shows_below_the_device_s_face_alone() -> None:
         if isinstance(each, ast.Call) and ast.unparse(each.func) in ("isinstance", "issubclass", "type") and kinds.search(ast.unparse(each))
     ]
     assert asked == []
+
+
+def classes(path: Path) -> list[str]:
+    """Names of the classes at the level of a module, also under a condition, without the underscore of private ones."""
+    body: list[ast.stmt] = list(ast.parse(path.read_text()).body)
+    names = []
+    while body:
+        node = body.pop()
+        if isinstance(node, ast.ClassDef):
+            names.append(node.name.lstrip("_"))
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            body += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+    return names
+
+
+def test_a_class_s_name_occurs_once_in_the_project() -> None:
+    """Members of a family whose contract says what a class of theirs is called (`flashsim.core.members.Family`) count as one place."""
+    homes = [path for path in SOURCES if re.search(r"^[A-Z_]+ = Family\(", path.read_text(), re.MULTILINE)]
+    modules = [importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts)) for path in homes]
+    families = [each for module in modules for each in vars(module).values() if isinstance(each, Family)]
+    contracts = {ROOT.joinpath(*each.package.split(".")): {*each.needs, *each.usual, *chain(*each.forms)} for each in families}
+    places: dict[str, list[Path]] = {}
+    for path in SOURCES:
+        by_contract = contracts.get(path.parent, set()) if path not in homes else set()
+        for name in classes(path):
+            place = path.parent if name in by_contract else path
+            if place == path or place not in places.get(name, []):
+                places.setdefault(name, []).append(place)
+    assert len(contracts) > 20 and len(places) > 700
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:

@@ -40,34 +40,34 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A function of other expressions, by its name in `FUNCTIONS`."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
-Expression = Column | Literal | Call
+Expression = Column | Literal | FunctionCall
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
     """Names of the columns that an expression reads."""
     if isinstance(expression, Column):
         yield expression.name
-    elif isinstance(expression, Call):
+    elif isinstance(expression, FunctionCall):
         for argument in expression.arguments:
             yield from columns_of(argument)
 
 
 def calls_of(expression: Expression) -> int:
     """Number of functions that an expression computes a row."""
-    return 1 + sum(map(calls_of, expression.arguments)) if isinstance(expression, Call) else 0
+    return 1 + sum(map(calls_of, expression.arguments)) if isinstance(expression, FunctionCall) else 0
 
 
 def text_of(expression: Expression) -> str:
     """An expression as people read it.
 
-    >>> text_of(Call("<", (Column("t.a"), Literal(pa.scalar(3)))))
+    >>> text_of(FunctionCall("<", (Column("t.a"), Literal(pa.scalar(3)))))
     '(t.a < 3)'
     """
     if isinstance(expression, Column):

@@ -52,7 +52,7 @@ class _Graph(NamedTuple):
     counts: Integers
 
 
-class _Plan(NamedTuple):
+class _GraphArrays(NamedTuple):
     """Arrays from which a schedule is made."""
 
     fetched: Integers
@@ -114,7 +114,7 @@ class JoinGraph:
             status = _drain(self._graph, self._page_size, plan)
             yield from self._follow(plan)
 
-    def _plan(self, more: int) -> _Plan:
+    def _plan(self, more: int) -> _GraphArrays:
         graph, most = self._graph, int(self._graph.counts[_HELD]) + more
         if most > len(graph.entries):
             grown = 2 * most - len(graph.entries)
@@ -125,9 +125,9 @@ class JoinGraph:
             )
         graph.counts[[_FETCHES, _JOINED]] = 0
         (fetched, victims), (r_rows, s_rows) = np.empty((2, 2 * most), np.int64), np.empty((2, most), np.int64)
-        return _Plan(fetched, victims, r_rows, s_rows, np.empty((most, 2), np.int64))
+        return _GraphArrays(fetched, victims, r_rows, s_rows, np.empty((most, 2), np.int64))
 
-    def _follow(self, plan: _Plan) -> Algorithm:
+    def _follow(self, plan: _GraphArrays) -> Algorithm:
         """Let the cache do what was planned, and what the last step left to do: to lose or gain frames."""
         counts = self._graph.counts
         fetches, matches = int(counts[_FETCHES]), int(counts[_JOINED])
@@ -151,7 +151,7 @@ def _insert(
     position: Integers,
     page_size: int,
     k: float,
-    plan: _Plan,
+    plan: _GraphArrays,
 ) -> None:
     """Algorithm 3, but for its end: from an entry on, until the cache must have another number of frames, or all entries are in."""
     counts = graph.counts
@@ -180,7 +180,7 @@ def _insert(
 
 
 @lean_kernel
-def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
+def _drain(graph: _Graph, page_size: int, plan: _GraphArrays) -> int:
     counts = graph.counts
     while counts[_HELD] > 0:
         pages = -(-counts[_HELD] * counts[_BYTES] // page_size)
@@ -193,7 +193,7 @@ def _drain(graph: _Graph, page_size: int, plan: _Plan) -> int:
 
 
 @lean_kernel
-def _join_segment(graph: _Graph, plan: _Plan) -> None:
+def _join_segment(graph: _Graph, plan: _GraphArrays) -> None:
     """Join the page that has the fewest partners missing with all of them; those with most partners in memory are fetched first."""
     pages, owner = graph.pages, graph.choices.items[0, PAGE]
     while graph.counts[_FRAMES] == 1 and pages[owner, _DEGREE] > 0:
@@ -210,7 +210,7 @@ def _join_segment(graph: _Graph, plan: _Plan) -> None:
 
 
 @lean_kernel
-def _bring(graph: _Graph, plan: _Plan, page: int, owner: int) -> None:
+def _bring(graph: _Graph, plan: _GraphArrays, page: int, owner: int) -> None:
     """Fetch a page of the segment that belongs to `owner`, which stays; it is joined with all that is in memory."""
     pages, counts, victim = graph.pages, graph.counts, NONE
     if counts[_USED] == counts[_FRAMES]:
@@ -236,7 +236,7 @@ def _bring(graph: _Graph, plan: _Plan, page: int, owner: int) -> None:
 
 
 @lean_kernel
-def _join_singly(graph: _Graph, plan: _Plan, page: int, other: int, edge: int) -> None:
+def _join_singly(graph: _Graph, plan: _GraphArrays, page: int, other: int, edge: int) -> None:
     """Join an edge in one frame: for each entry R's page is fetched, and then S's in its place."""
     of_r, of_s, pages, counts = min(page, other), max(page, other), graph.pages, graph.counts
     if pages[of_r, _HERE] == 0:
@@ -334,7 +334,7 @@ def _new_edge(graph: _Graph, page: int, other: int) -> int:
 
 
 @lean_kernel
-def _join_edge(graph: _Graph, plan: _Plan, edge: int) -> None:
+def _join_edge(graph: _Graph, plan: _GraphArrays, edge: int) -> None:
     counts, entry, matches = graph.counts, graph.edges[edge], 0
     while entry >= 0:
         _note(graph, plan, graph.entries[entry, _R_ROW], graph.entries[entry, _S_ROW])
@@ -370,7 +370,7 @@ def _count_degree(graph: _Graph, page: int, change: int) -> None:
 
 
 @lean_kernel
-def _note(graph: _Graph, plan: _Plan, r_row: int, s_row: int) -> None:
+def _note(graph: _Graph, plan: _GraphArrays, r_row: int, s_row: int) -> None:
     match = graph.counts[_JOINED]
     plan.r_rows[match], plan.s_rows[match] = r_row, s_row
     plan.after[match, 0] = plan.after[match, 1] = graph.counts[_FETCHES]

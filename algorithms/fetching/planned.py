@@ -44,7 +44,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     if entries is not None and gathering.at_end:
         yield from planning.whole(entries, gathering, most if sorts else 0)
     elif entries is not None and sorts:
-        yield from _Sorted(planning).fetch(entries, gathering, most)
+        yield from _SortedIndex(planning).fetch(entries, gathering, most)
     else:
         while entries is not None:
             yield from planning.follow(entries, planning.plan(entries))
@@ -94,9 +94,9 @@ class _Planning:
         parts, plan, plan_cost = self._parts(entries, free)
         aside = PutAside(self.sides, inner, free, page_io=self.parameters.page_io)
         aside_cost = aside.cost(outer, inner, self.parameters.latency_ratio) if aside.possible else math.inf
-        if most and _Sorted(self).cost(entries) < min(plan_cost, aside_cost):
+        if most and _SortedIndex(self).cost(entries) < min(plan_cost, aside_cost):
             self.index_pages = 0
-            yield from _Sorted(self).fetch(entries, gathering, most)
+            yield from _SortedIndex(self).fetch(entries, gathering, most)
         elif aside_cost < plan_cost:
             self.cache.resize(LEAST_FRAMES)
             yield from aside.put(outer, inner)
@@ -128,7 +128,7 @@ class _Planning:
         return np.append(np.searchsorted(distinct, np.arange(edges, distinct[-1], edges), side="right"), len(entries)).tolist()
 
 
-class _Sorted:
+class _SortedIndex:
     """A join index that is sorted in temporary files, and fetched in ranges as their runs are merged.
 
     What is decided for the first range, planned or put aside, holds for all.

@@ -50,7 +50,7 @@ INNER = "first"
 _FETCH, _INDEX = Phase("fetch"), Phase("index")
 
 
-class _Settings(NamedTuple):
+class _DigestSettings(NamedTuple):
     """Parameters of the phases: the first join, whether its entries go to the strategy as they come, unwritten, and the strategy."""
 
     options: DigestOptions
@@ -59,7 +59,7 @@ class _Settings(NamedTuple):
     fetching: FetchParameters
 
 
-def _settings(parameters: JoinParameters, digests: int = 0) -> _Settings:
+def _settings(parameters: JoinParameters, digests: int = 0) -> _DigestSettings:
     """Division of memory: a page is the join index's, unless the first join's last phase leaves room for a cache.
 
     Digests of so many pages that both fit in memory are joined there before anything is fetched.
@@ -76,7 +76,7 @@ def _settings(parameters: JoinParameters, digests: int = 0) -> _Settings:
     own = replace(parameters, options=None)
     joining = replace(own, last_phase=first.STREAMS_IN) if streams else replace(own, memory=memory - 1)
     frames = memory - (first.STREAMS_IN if streams else 1)
-    return _Settings(options, joining, streams, FetchParameters(frames, options, parameters.latency_ratio, parameters.page_io))
+    return _DigestSettings(options, joining, streams, FetchParameters(frames, options, parameters.latency_ratio, parameters.page_io))
 
 
 def check(parameters: JoinParameters) -> None:
@@ -114,7 +114,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
     return _join(r, s, parameters, shares, settings)
 
 
-def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestAllocation, settings: _Settings) -> Algorithm:
+def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestAllocation, settings: _DigestSettings) -> Algorithm:
     if not r.pages or not s.pages:
         yield _FETCH
         return
@@ -141,7 +141,7 @@ def _join(r: HeapFile, s: HeapFile, parameters: JoinParameters, buffers: DigestA
 class _Joining:
     """The first join as a stream of join-index entries: what it emits is kept back, and its phases are told under its name."""
 
-    def __init__(self, name: str, digests: list[File], settings: _Settings) -> None:
+    def __init__(self, name: str, digests: list[File], settings: _DigestSettings) -> None:
         self._title = f"digest {Path(name).stem if name.endswith('.py') else name}"
         self._algorithm = plan(name, digests[0], digests[1], settings.first)
         self._digests = digests

@@ -22,7 +22,7 @@ _IN, _OUT = range(2)  #: Rows of lists: pages in memory and all others, by partn
 _USED, _FETCHES, _MET = range(3)  #: Counts of a schedule: frames in use, fetches, edges met.
 
 
-class _Memory(NamedTuple):
+class _RemainingGraph(NamedTuple):
     """The graph that is left: each page's edges (those that have met are passed over for good), the lists, and which edges have met."""
 
     offsets: Pages
@@ -33,7 +33,7 @@ class _Memory(NamedTuple):
     met: npt.NDArray[np.bool_]
 
 
-class _Schedule(NamedTuple):
+class _SegmentSchedule(NamedTuple):
     """Arrays from which a plan is made."""
 
     fetched: Pages
@@ -78,17 +78,17 @@ def by_segments(graph: PageGraph, frames: int) -> FetchPlan:
     pages[:, _HERE] = 0
     pages[:, _DEGREE] = pages[:, _MISSING] = graph.degrees
     heads = np.full((2, int(graph.degrees.max(initial=0)) + 1), NONE, np.int32)
-    memory = _Memory(graph.offsets, graph.offsets[1:].copy(), graph.adjacency.copy(), pages, heads, np.zeros(graph.edges, np.bool_))
+    memory = _RemainingGraph(graph.offsets, graph.offsets[1:].copy(), graph.adjacency.copy(), pages, heads, np.zeros(graph.edges, np.bool_))
     fetched, victims = np.empty((2, 2 * graph.edges), np.int32)
     edges, after = np.empty((2, graph.edges), np.int32)
-    schedule = _Schedule(fetched, victims, edges, after, np.zeros(3, np.int64))
+    schedule = _SegmentSchedule(fetched, victims, edges, after, np.zeros(3, np.int64))
     _fill(memory, frames, schedule)
     fetches = int(schedule.counts[_FETCHES])
     return FetchPlan(graph, frames, fetched[:fetches].copy(), victims[:fetches].copy(), edges, after)
 
 
 @lean_kernel
-def _fill(memory: _Memory, frames: int, schedule: _Schedule) -> None:
+def _fill(memory: _RemainingGraph, frames: int, schedule: _SegmentSchedule) -> None:
     pages = memory.pages
     for page in range(pages.shape[0] - 1, -1, -1):
         if pages[page, _DEGREE] > 0:
@@ -107,7 +107,7 @@ def _fill(memory: _Memory, frames: int, schedule: _Schedule) -> None:
 
 
 @lean_kernel
-def _choose(memory: _Memory) -> int:
+def _choose(memory: _RemainingGraph) -> int:
     """The page with the fewest partners missing; one that is in memory goes before another with as many."""
     for missing in range(memory.heads.shape[1]):
         if missing > 0 and memory.heads[_IN, missing] >= 0:
@@ -118,7 +118,7 @@ def _choose(memory: _Memory) -> int:
 
 
 @lean_kernel
-def _bring(memory: _Memory, page: int, owner: int, frames: int, schedule: _Schedule) -> None:
+def _bring(memory: _RemainingGraph, page: int, owner: int, frames: int, schedule: _SegmentSchedule) -> None:
     """Fetch a page of the segment that belongs to `owner`; it meets what is there."""
     pages, counts = memory.pages, schedule.counts
     victim = NONE
@@ -153,7 +153,7 @@ def _bring(memory: _Memory, page: int, owner: int, frames: int, schedule: _Sched
 
 
 @lean_kernel
-def _replace(memory: _Memory, owner: int) -> int:
+def _replace(memory: _RemainingGraph, owner: int) -> int:
     """Free the frame of the page with the fewest partners missing, if it is not `owner`; pages that are done with miss none."""
     pages = memory.pages
     victim, missing = memory.heads[_IN, 0], 0

@@ -10,7 +10,7 @@ from flashsim.execution.requests import Work
 TITLE = "selection"
 
 
-class Selection(Operator):
+class PredicateSelection(Operator):
     """The first function of the predicate is in the price of a tuple that is visited; others are counted a row."""
 
     def __init__(self, schema: pa.Schema, *, predicate: Expression) -> None:
@@ -25,4 +25,4 @@ class Selection(Operator):
         return batch.filter(true_rows(self._predicate, batch))
 
 
-start = Selection
+start = PredicateSelection

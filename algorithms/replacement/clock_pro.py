@@ -22,7 +22,7 @@ _HOT, _COLD, _TEST = range(3)
 
 
 @dataclass(eq=False, slots=True)
-class _Entry:
+class _ClockEntry:
     page: int
     hot: bool = False
     resident: bool = True
@@ -53,10 +53,10 @@ class Plain(replacement.PlainPolicy):
         self.least = min(max(cold * pool.size // 100, 2), pool.size)
         self.most = max(most * pool.size // 100, self.least)
         self.target, self.most_ghosts, self.spare = self.least, ghosts * pool.size // 100, bool(spare)
-        self.entries: dict[int, _Entry] = {}
+        self.entries: dict[int, _ClockEntry] = {}
         #: The clock, from the oldest entry to the newest, and where its hands stand; nowhere while it is empty.
-        self.clock: list[_Entry] = []
-        self.hands = [_Entry(replacement.NONE)] * 3
+        self.clock: list[_ClockEntry] = []
+        self.hands = [_ClockEntry(replacement.NONE)] * 3
         self.residents = self.hots = self.ghosts = 0
         self.last = replacement.NONE
 
@@ -100,7 +100,7 @@ class Plain(replacement.PlainPolicy):
     def enter(self, page: int) -> None:
         entry = self.entries.get(page)
         if entry is None:
-            entry, hot = _Entry(page), self.pool.size - self.residents > self.least
+            entry, hot = _ClockEntry(page), self.pool.size - self.residents > self.least
         else:
             hot = self._promotes(entry)
             if page in self.entries:
@@ -117,7 +117,7 @@ class Plain(replacement.PlainPolicy):
         self.hots -= entry.hot
         self._take_off(entry)
 
-    def _promotes(self, entry: _Entry) -> bool:
+    def _promotes(self, entry: _ClockEntry) -> bool:
         """True if a page that was referenced in its test may get hot: as many hot ones get cold as are too many."""
         self.target = min(self.target + 1, self.most)
         while self.hots >= self.pool.size - self.target:
@@ -125,7 +125,7 @@ class Plain(replacement.PlainPolicy):
                 return False
         return True
 
-    def _run_hot_hand(self, candidate: _Entry) -> bool:
+    def _run_hot_hand(self, candidate: _ClockEntry) -> bool:
         """Make a hot page cold, and go on to the next hot one; whether that could be done before the candidate was met."""
         is_over = made_cold = False
         while self.hots and (not is_over or not self.hands[_HOT].hot):
@@ -157,16 +157,16 @@ class Plain(replacement.PlainPolicy):
             self._take_off(entry)
             self.ghosts -= 1
 
-    def _settled(self, hand: int, hot: bool) -> _Entry:
+    def _settled(self, hand: int, hot: bool) -> _ClockEntry:
         """The first resident hot or cold page from where a hand stands on; it goes there."""
         while self.hands[hand].hot != hot or not self.hands[hand].resident:
             self.hands[hand] = self._next(self.hands[hand])
         return self.hands[hand]
 
-    def _next(self, entry: _Entry) -> _Entry:
+    def _next(self, entry: _ClockEntry) -> _ClockEntry:
         return self.clock[(self.clock.index(entry) + 1) % len(self.clock)]
 
-    def _put_on(self, entry: _Entry, hot: bool) -> None:
+    def _put_on(self, entry: _ClockEntry, hot: bool) -> None:
         if not self.clock:
             self.hands = [entry] * 3
         self.clock.append(entry)
@@ -174,7 +174,7 @@ class Plain(replacement.PlainPolicy):
         entry.hot, entry.in_test = hot, not hot
         self.hots += hot
 
-    def _take_off(self, entry: _Entry) -> None:
+    def _take_off(self, entry: _ClockEntry) -> None:
         following = self._next(entry)
         self.hands = [following if hand is entry else hand for hand in self.hands]
         self.clock.remove(entry)

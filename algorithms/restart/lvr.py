@@ -4,7 +4,7 @@ Source: Do, 2012, 4.3.4, with the steps of figure 4.7.
 """
 
 from algorithms.restart.base import BOTH_WRITES, LOG_BEFORE_SSD
-from flashsim.storage.log.durable import FRAMES, Read
+from flashsim.storage.log.durable import FRAMES, DurableRead
 from flashsim.storage.log.records import BUF_WRITE, Record
 from flashsim.storage.log.recovery import Recovery, Steps
 
@@ -35,7 +35,7 @@ def load(recovery: Recovery) -> Steps:
         recovery.unverified |= recovery.entries.keys()
         return
     frames = tuple(recovery.entries)
-    yield Read(FRAMES, frames)
+    yield DurableRead(FRAMES, frames)
     for frame in frames:
         recovery.verify(frame)
 

@@ -17,7 +17,7 @@ from models.allocation.buffers import ExternalSortMergeAllocation
 from models.allocation.divisions import pages_kept
 
 
-class _Sorted(NamedTuple):
+class _SortedFile(NamedTuple):
     """A sorted file: its first tuples, which stay in memory, and those behind them, which were written."""
 
     kept: Tuples
@@ -34,7 +34,7 @@ def join_sorted(
     names = folders("external-sort-merge", r, s)
     merging = last_phase or memory
     kept = pages_kept(r.pages, s.pages, allocation.workspace, merging)
-    sides: list[_Sorted] = []
+    sides: list[_SortedFile] = []
     inputs = list(zip((r, s), names, kept, strict=True))
     for file, folder, pages in reversed(inputs) if kept[0] else inputs:  # S has all of memory to be sorted in
         sides += yield from _sort(file, folder, allocation, memory, pages, page_io=page_io)
@@ -53,7 +53,7 @@ def join_sorted(
 
 def _sort(
     file: File, folder: str, allocation: ExternalSortMergeAllocation, memory: int, kept: int, *, page_io: bool
-) -> Generator[Request, Answer, list[_Sorted]]:
+) -> Generator[Request, Answer, list[_SortedFile]]:
     """Sort a file, of which so many pages stay in memory; returns the sorted one, or nothing if no tuple can join."""
     runs: list[File] = []
     head = gathered([])
@@ -77,4 +77,4 @@ def _sort(
         for group in groups:  # one run that is left over is written too
             name = f"{folder}/pass-{number}-run-{len(runs):03d}"
             runs.append((yield from merge_into(name, group, memory, page_io=page_io)))
-    return [_Sorted(head, run) for run in runs]
+    return [_SortedFile(head, run) for run in runs]

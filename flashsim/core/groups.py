@@ -23,7 +23,7 @@ ENTRIES = 3  #: Entries of an array: its address, and the length of each of at m
 _WORD = ir.IntType(64)
 
 
-class Group(types.Type):  # type: ignore[misc]
+class GroupType(types.Type):  # type: ignore[misc]
     """Numba's type of a group, which Python passes as a named tuple.
 
     `members`: types of the fields: arrays that are contiguous and have one or two dimensions, records, and groups; `named`: the class of
@@ -33,7 +33,7 @@ class Group(types.Type):  # type: ignore[misc]
     def __init__(self, members: Sequence[Any], named: type[tuple[Any, ...]]) -> None:
         names: Sequence[str] = vars(named)["_fields"]
         self.members = dict(zip(names, members, strict=True))
-        self.plain: Any = types.NamedTuple([member.plain if isinstance(member, Group) else member for member in members], named)
+        self.plain: Any = types.NamedTuple([member.plain if isinstance(member, GroupType) else member for member in members], named)
         super().__init__(f"Group({named.__module__}.{named.__qualname__})")
 
     def __iter__(self) -> Iterator[Any]:
@@ -41,10 +41,10 @@ class Group(types.Type):  # type: ignore[misc]
 
 
 def group_type(members: Sequence[Any], named: type[tuple[Any, ...]]) -> Any:
-    """Type of a group (see `Group`); uncompiled, of a named tuple."""
+    """Type of a group (see `GroupType`); uncompiled, of a named tuple."""
     if not compiled():
         return types.NamedTuple(members, named)
-    group = Group(members, named)
+    group = GroupType(members, named)
 
     @typeof_impl.register(named)  # type: ignore[untyped-decorator]
     def type_of(value: Any, context: Any) -> Any:
@@ -56,12 +56,12 @@ def group_type(members: Sequence[Any], named: type[tuple[Any, ...]]) -> Any:
 
 def leaves(kind: Any) -> list[Any]:
     """Types of the arrays and records of a type, or those of a state themselves, in order."""
-    return [leaf for part in kind for leaf in leaves(part)] if isinstance(kind, (tuple, types.BaseTuple, Group)) else [kind]
+    return [leaf for part in kind for leaf in leaves(part)] if isinstance(kind, (tuple, types.BaseTuple, GroupType)) else [kind]
 
 
 def value_at(context: Any, builder: Any, kind: Any, entries: Any) -> Any:
     """The value of a type, from where its entries begin."""
-    if isinstance(kind, Group):
+    if isinstance(kind, GroupType):
         return entries
     if isinstance(kind, types.BaseTuple):
         parts = []
@@ -107,29 +107,29 @@ def _write_entries(context: Any, builder: Any, kind: Any, value: Any, entries: A
     return cgutils.gep(builder, entries, ENTRIES)
 
 
-@register_model(Group)
+@register_model(GroupType)
 class _Model(models.PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, manager: Any, kind: Group) -> None:
+    def __init__(self, manager: Any, kind: GroupType) -> None:
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
 @infer_getattr
 class _Fields(AttributeTemplate):  # type: ignore[misc]
-    key = Group
+    key = GroupType
 
-    def generic_resolve(self, group: Group, name: str) -> Any:
+    def generic_resolve(self, group: GroupType, name: str) -> Any:
         return group.members.get(name)
 
 
-@lower_getattr_generic(Group)  # type: ignore[untyped-decorator]
-def _field(context: Any, builder: Any, group: Group, value: Any, name: str) -> Any:
+@lower_getattr_generic(GroupType)  # type: ignore[untyped-decorator]
+def _field(context: Any, builder: Any, group: GroupType, value: Any, name: str) -> Any:
     before = list(group.members)[: list(group.members).index(name)]
     place = sum(len(leaves(group.members[each])) for each in before) * ENTRIES
     return value_at(context, builder, group.members[name], cgutils.gep(builder, value, place))
 
 
-@unbox(Group)  # type: ignore[untyped-decorator]
-def _from_named_tuple(group: Group, value: Any, c: Any) -> Any:
+@unbox(GroupType)  # type: ignore[untyped-decorator]
+def _from_named_tuple(group: GroupType, value: Any, c: Any) -> Any:
     native = c.unbox(group.plain, value)
     entries = cgutils.alloca_once(c.builder, _WORD, size=len(leaves(group)) * ENTRIES)
     _write_entries(c.context, c.builder, group.plain, native.value, entries)

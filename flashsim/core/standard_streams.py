@@ -11,7 +11,7 @@ from flashsim.core.errors import StandardOutputError
 _OUTPUT, _ERROR = 1, 2
 
 
-class _Descriptor(io.FileIO):
+class _StreamDescriptor(io.FileIO):
     """A descriptor of the process; `number` leads nowhere if it was closed."""
 
     def __init__(self, number: int, *, was_closed: bool) -> None:
@@ -49,7 +49,7 @@ def guard() -> None:
 
 
 def _guarded(stream: TextIO | None, number: int, errors: str) -> TextIO:
-    binary = io.BufferedWriter(_Descriptor(number, was_closed=stream is None))
+    binary = io.BufferedWriter(_StreamDescriptor(number, was_closed=stream is None))
     encoding = stream.encoding if stream else "utf-8"
     buffered = number == _OUTPUT and not binary.isatty()
     return io.TextIOWrapper(binary, encoding, errors, line_buffering=not buffered, write_through=not buffered)

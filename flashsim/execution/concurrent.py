@@ -20,7 +20,17 @@ from flashsim.execution.file_access import Group
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Control, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.strand_state import Coordination, Port, Record, Site, StrandState, StrandStep, check_duration, check_strand, submit
+from flashsim.execution.strand_state import (
+    Coordination,
+    OrderedRecord,
+    Port,
+    Site,
+    StrandState,
+    StrandStep,
+    check_duration,
+    check_strand,
+    submit,
+)
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
 
@@ -53,7 +63,7 @@ class ConcurrentDriver:
         self.site = Site(volume, content, machine, lambda: self.now, trim)
         self.now = max(device.now for device in machine.devices) if machine else 0
         self.results = results
-        self._record = Record(machine.sink if machine else sink)
+        self._record = OrderedRecord(machine.sink if machine else sink)
         self._ports = [Port(number, machine, self._record) for number in range(len(machine.devices))] if machine else []
         self._cores = {place: _Cores(count) for place, count in self.site.cores.items()}
         self._strands: dict[Strand, StrandState] = {}

@@ -39,7 +39,7 @@ class _NoContent(ColumnContent):
 
 
 @dataclass
-class Recording:
+class RequestRecording:
     """Requests of an algorithm over base files; empty until one has run to its end."""
 
     #: What the algorithm is: what equals it makes the same requests of the same files.
@@ -84,7 +84,7 @@ class Recording:
             yield request
 
 
-def simulate_again(recording: Recording, files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> list[Run]:
+def simulate_again(recording: RequestRecording, files: Sequence[HeapFile], machines: Sequence[Machine], placement: str) -> list[Run]:
     """Run recorded requests on simulated machines, as `flashsim.execution.drivers.simulate` runs the algorithm."""
     return drive(recording.again(files), SimulatedBackend(load(files, machines, placement), _NoContent(), machines), None, _answer)
 

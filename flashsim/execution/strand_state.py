@@ -211,7 +211,7 @@ class _Submitted:
     completions: Completions | None = None
 
 
-class Record:
+class OrderedRecord:
     """Hands requests to a sink in the order in which they were submitted, as soon as they and all before them have completed.
 
     `outstanding` is how many of them were outstanding over time.
@@ -246,7 +246,7 @@ class Record:
 class Port:
     """A device of a machine, as strands use it."""
 
-    def __init__(self, number: int, machine: Machine, record: Record) -> None:
+    def __init__(self, number: int, machine: Machine, record: OrderedRecord) -> None:
         self.number = number
         self.device = machine.devices[number]
         self.busy_time = 0
@@ -295,7 +295,9 @@ class Port:
         return completed
 
 
-def submit(ports: Sequence[Port], record: Record, strand: StrandState, groups: Sequence[Group], machine: Machine, now: int) -> list[Port]:
+def submit(
+    ports: Sequence[Port], record: OrderedRecord, strand: StrandState, groups: Sequence[Group], machine: Machine, now: int
+) -> list[Port]:
     """Make the requests of a step; returns the devices that serve them."""
     entry = record.submitted(strand, groups, machine.start)
     entry.completions = np.empty(len(entry.requests), COMPLETION)

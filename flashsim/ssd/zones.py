@@ -62,7 +62,7 @@ class ZoneError(FlashsimError):
 EMPTY, IMPLICIT, EXPLICIT, CLOSED, FULL = ZoneState
 
 
-class _Change(NamedTuple):
+class _ZoneChange(NamedTuple):
     """A write or reset of a zone: its request's id and queue, and its arrival: so many ns after time 0, or after the end of a request."""
 
     request: int
@@ -87,7 +87,7 @@ class Zones:
         self.states = [EMPTY] * (capacity // size)
         self.pointers = [zone * size for zone in range(len(self.states))]
         self._opened: list[int] = []  # those that writes opened, the first one opened in front
-        self._last: dict[int, _Change] = {}  # of each zone; it may have ended
+        self._last: dict[int, _ZoneChange] = {}  # of each zone; it may have ended
         self._requests = 0  # that were submitted: the next one's id
 
     def __len__(self) -> int:
@@ -195,7 +195,7 @@ class Zones:
             if request != taken:  # with the first of its commands
                 taken, before = request, dependencies[request]
                 timing = (-1, arrivals[request]) if before < 0 else (self._requests + before, thinks[request])
-                change = _Change(self._requests + request, of_streams[request], *timing)
+                change = _ZoneChange(self._requests + request, of_streams[request], *timing)
                 for zone in range(first // self.size, -(-end // self.size)):
                     if not self._follows(change, zone, earliest[request], dependencies, unfinished):
                         raise ZoneError(
@@ -213,7 +213,7 @@ class Zones:
                 ragged = status == ZoneStatus.INVALID_FIELD
                 raise ZoneError(f"{what}, not in units of {self.grain} B" if ragged else what, offset // self.size, status)
 
-    def _follows(self, change: _Change, zone: int, earliest: int, dependencies: list[int], unfinished: Callable[[], Integers]) -> bool:
+    def _follows(self, change: _ZoneChange, zone: int, earliest: int, dependencies: list[int], unfinished: Callable[[], Integers]) -> bool:
         """Whether a change of a zone reaches the drive after the last one for certain."""
         last = self._last.get(zone)
         if last is None:

@@ -96,7 +96,7 @@ class _Pages:
         return self._row_format.restored({name: values[which] for name, values in self._values.items()})
 
 
-class _NewPages(NamedTuple):
+class _NewFilePages(NamedTuple):
     """New pages of several files: the first page of each, their number, and of all tuples their base columns and the tuples a page."""
 
     files: Sequence[File]
@@ -112,7 +112,7 @@ class ColumnContent:
 
     def __init__(self) -> None:
         self._written: dict[File, _Pages] = {}
-        self._together: list[_NewPages] = []
+        self._together: list[_NewFilePages] = []
         self._pages_together = 0
 
     def read(self, file: File, starts: Integers, counts: Integers) -> Tuples:
@@ -132,7 +132,7 @@ class ColumnContent:
         """Put tuples on new pages of several files of one layout, shape (files,) each; copies wait until they are many."""
         kinds = files[0].layout.row_format.base_columns
         columns = {name: tuples.columns[name].astype(kind) for name, kind in kinds.items()}
-        new = _NewPages(files, firsts.copy(), pages.copy(), counts.copy(), columns, np.diff(tuples.pages))
+        new = _NewFilePages(files, firsts.copy(), pages.copy(), counts.copy(), columns, np.diff(tuples.pages))
         if self._together and self._together[-1].files[0].layout != files[0].layout:
             self._spread()
         self._together.append(new)

@@ -70,7 +70,7 @@ class Kernels:
         return set(np.flatnonzero(self.state.pages[:, replacement.FLAGS] & replacement.RESIDENT).tolist())
 
 
-class Plain:
+class PlainForm:
     """The plain form, over a dictionary."""
 
     def __init__(self, policy: ReplacementPolicy, frames: int, seed: int = 0) -> None:
@@ -92,9 +92,9 @@ class Plain:
         return set(self.pool.resident)
 
 
-def forms(policy: ReplacementPolicy, frames: int) -> list[Kernels | Plain]:
-    pools: list[Kernels | Plain] = [] if policy.kernels is None else [Kernels(policy, frames)]
-    return pools if policy.plain is None else [*pools, Plain(policy, frames)]
+def forms(policy: ReplacementPolicy, frames: int) -> list[Kernels | PlainForm]:
+    pools: list[Kernels | PlainForm] = [] if policy.kernels is None else [Kernels(policy, frames)]
+    return pools if policy.plain is None else [*pools, PlainForm(policy, frames)]
 
 
 def next_uses(pages: Sequence[int], writes: Sequence[bool]) -> list[int]:

@@ -16,7 +16,7 @@ from flashsim.core.units import GB, GIB, MIB
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import run
-from flashsim.device.smart.protocol import Steps, Task
+from flashsim.device.smart.protocol import ProgramSteps, Task
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
@@ -67,6 +67,6 @@ def test_a_scan_of_100_gb_inside_a_drive_takes_less_than_a_minute() -> None:
     drive.model.load(0, count * size)
     each, none = np.full(count, size), np.zeros(count, np.int64)
     begin = time.process_time()
-    (share,) = run([drive], [Task(Steps(np.arange(count) * size, each, none + 900_000, none + 100), threads=2, ahead=15)])
+    (share,) = run([drive], [Task(ProgramSteps(np.arange(count) * size, each, none + 900_000, none + 100), threads=2, ahead=15)])
     assert time.process_time() - begin < 60
     assert share.results == 100 * count

@@ -10,7 +10,7 @@ from algorithms.restart.base import RESTARTS
 from flashsim.device import presets
 from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
-from flashsim.experiments.crashing.drives import PowerCuts
+from flashsim.experiments.crashing.drives import DrivePowerCuts
 from flashsim.experiments.crashing.histories import drawn_history
 from flashsim.experiments.crashing.injection import CrashReport, exhaustive
 
@@ -18,8 +18,8 @@ HARD_DISK = "seagate-st3300655lc"
 FLASH = [name for name in presets.names() if presets.load(name).flash and not presets.load(name).array]
 
 
-def drives(ssd: str, disk: str = HARD_DISK, model: str = "engine") -> PowerCuts:
-    return PowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd), LOG: small_drive(disk)}, model)
+def drives(ssd: str, disk: str = HARD_DISK, model: str = "engine") -> DrivePowerCuts:
+    return DrivePowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd), LOG: small_drive(disk)}, model)
 
 
 @pytest.mark.parametrize("ssd", ["mtron-msd-sata3025-16gb", "intel-x25e-64gb"])

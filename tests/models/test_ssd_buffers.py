@@ -16,7 +16,7 @@ from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocat
 from models.allocation.divisions import hybrid_division, nested_loops_inner, sort_merge_input
 from models.join_costs.base import Sizes
 from models.ssd_buffers import closed_form
-from models.ssd_drive import Drive, Rounds, Timing
+from models.ssd_drive import DriveModel, Rounds, Timing
 from models.ssd_joins import JOINS, Layout, Problem
 from tests.models.ssd_search import numeric
 from tests.tiers import examples
@@ -26,28 +26,28 @@ PAGE = 8192 / 1000
 
 #: Drives of each kind, for pages of 8 KiB; the last is as in the model of Haas et al.
 DRIVES = {
-    "one command": Drive(8192, Timing(0, 0.35, PAGE / 120), Timing(0, 0.35, PAGE / 80)),
-    "many commands": Drive(8192, Timing(0.05, 0, PAGE / 3500), Timing(0.15, 0, PAGE / 2600)),
-    "some commands": Drive(8192, Timing(0.1, 0.02, PAGE / 500), Timing(0.2, 0.05, PAGE / 300)),
-    "turns": Drive(8192, Timing(0.1, 0, PAGE / 517), Timing(0.015, 0, PAGE / 420), turn_ms=0.24),
-    "disk": Drive(8192, Timing(0, 0.02, PAGE / 34), Timing(0, 0.02, PAGE / 34), move_ms=9.0),
-    "behind": Drive(8192, Timing(0, 0.02, PAGE / 47), Timing(0, 0.02, PAGE / 44), move_ms=5.3, behind_ms=0.1),
-    "rounds": Drive(8192, Timing(0, 2.2, 3.73), Timing(0, 2.2, 4.54), move_ms=16.8, rounds=Rounds(15, 2.2, 0.819)),
-    "several": Drive(8192, Timing(0.05, 0, PAGE / 3500, 0.0115), Timing(0.0018, 0, PAGE / 1770)),
-    "every request": Drive(8192, Timing(5.56, 0, PAGE / 35.65), Timing(5.56, 0, PAGE / 35.65), command=2**62, move_ms=12.0),
+    "one command": DriveModel(8192, Timing(0, 0.35, PAGE / 120), Timing(0, 0.35, PAGE / 80)),
+    "many commands": DriveModel(8192, Timing(0.05, 0, PAGE / 3500), Timing(0.15, 0, PAGE / 2600)),
+    "some commands": DriveModel(8192, Timing(0.1, 0.02, PAGE / 500), Timing(0.2, 0.05, PAGE / 300)),
+    "turns": DriveModel(8192, Timing(0.1, 0, PAGE / 517), Timing(0.015, 0, PAGE / 420), turn_ms=0.24),
+    "disk": DriveModel(8192, Timing(0, 0.02, PAGE / 34), Timing(0, 0.02, PAGE / 34), move_ms=9.0),
+    "behind": DriveModel(8192, Timing(0, 0.02, PAGE / 47), Timing(0, 0.02, PAGE / 44), move_ms=5.3, behind_ms=0.1),
+    "rounds": DriveModel(8192, Timing(0, 2.2, 3.73), Timing(0, 2.2, 4.54), move_ms=16.8, rounds=Rounds(15, 2.2, 0.819)),
+    "several": DriveModel(8192, Timing(0.05, 0, PAGE / 3500, 0.0115), Timing(0.0018, 0, PAGE / 1770)),
+    "every request": DriveModel(8192, Timing(5.56, 0, PAGE / 35.65), Timing(5.56, 0, PAGE / 35.65), command=2**62, move_ms=12.0),
 }
 drives = st.sampled_from(list(DRIVES.values()))
 layouts = st.sampled_from(["separate", "packed", "spread"])
 
 
-def problem(join: str, r: int, s: int, memory: int, drive: Drive, layout: Layout = "packed") -> Problem:
+def problem(join: str, r: int, s: int, memory: int, drive: DriveModel, layout: Layout = "packed") -> Problem:
     return Problem(join, Sizes(r, s, r, s, memory), drive, layout)
 
 
 @pytest.mark.parametrize("join", JOINS)
 @settings(max_examples=examples(60))
 @given(r=st.integers(1, 20_000), s=st.integers(1, 90_000), memory=st.integers(3, 30_000), drive=drives, layout=layouts)
-def test_buffers_fit_their_memory(join: str, r: int, s: int, memory: int, drive: Drive, layout: Layout) -> None:
+def test_buffers_fit_their_memory(join: str, r: int, s: int, memory: int, drive: DriveModel, layout: Layout) -> None:
     try:
         given = problem(join, r, s, memory, drive, layout)
     except InvalidParameterError:
@@ -87,7 +87,7 @@ def every_division(given: Problem) -> Iterator[Allocation]:
 
 @pytest.mark.parametrize("join", JOINS)
 @pytest.mark.parametrize("drive", [pytest.param(drive, id=name) for name, drive in DRIVES.items()])
-def test_the_search_finds_the_best_of_all(join: str, drive: Drive) -> None:
+def test_the_search_finds_the_best_of_all(join: str, drive: DriveModel) -> None:
     """To 1 % in a memory of 200 commands; at the published sizes it is 800 and more."""
     given = problem(join, 900, 4500, 400, replace(drive, command=min(drive.command, 2 * 8192)))
     least = min(given.cost(each).seconds for each in every_division(given))
@@ -99,7 +99,7 @@ def test_the_search_finds_the_best_of_all(join: str, drive: Drive) -> None:
 @pytest.mark.parametrize(
     "layout", ["packed", pytest.param("separate", marks=pytest.mark.deep), pytest.param("spread", marks=pytest.mark.deep)]
 )
-def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: Drive, layout: Layout) -> None:
+def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: DriveModel, layout: Layout) -> None:
     for memory in (12_800, 38_400, 76_800) if layout != "packed" else (25_600,):
         given = problem(join, R, S, memory, drive, layout)
         assert closed_form(given).seconds <= 1.01 * numeric(given).seconds
@@ -110,7 +110,7 @@ def test_the_closed_form_is_within_one_percent_of_the_search(join: str, drive: D
 @pytest.mark.parametrize("join", JOINS)
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(r=st.integers(10_000, 200_000), times=st.floats(1, 20), share=st.floats(0.1, 1.2), drive=drives)
-def test_the_closed_form_is_within_one_percent_at_other_sizes(join: str, r: int, times: float, share: float, drive: Drive) -> None:
+def test_the_closed_form_is_within_one_percent_at_other_sizes(join: str, r: int, times: float, share: float, drive: DriveModel) -> None:
     given = problem(join, r, int(r * times), int(share * r), drive)
     assert closed_form(given).seconds <= 1.01 * numeric(given).seconds
 

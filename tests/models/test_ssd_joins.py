@@ -21,15 +21,15 @@ from models.allocation.buffers import HybridAllocation, NestedLoopsAllocation, S
 from models.disk import Disk
 from models.haas import cost
 from models.join_costs.base import Sizes, allocate
-from models.ssd_drive import Drive, LogBlocks, PageMapped, Rounds, Timing
+from models.ssd_drive import DriveModel, LogBlocks, PageMapped, Rounds, Timing
 from models.ssd_joins import JOINS, Layout, detailed_cost
 
 
-def of_disk(disk: Disk, page_size: int) -> Drive:
+def of_disk(disk: Disk, page_size: int) -> DriveModel:
     """A disk of the model of Haas et al.: every request waits, and is never cut."""
     write = disk.page_transfer_ms if disk.page_write_ms is None else disk.page_write_ms
     read, written = (Timing(disk.latency_ms, 0, page_ms) for page_ms in (disk.page_transfer_ms, write))
-    return Drive(page_size, read, written, command=2**62, move_ms=disk.seek_ms)
+    return DriveModel(page_size, read, written, command=2**62, move_ms=disk.seek_ms)
 
 
 disks = st.sampled_from([Disk(12, 5.56, 0.23), Disk(0, 0.35, 0.065, 0.098), Disk(9.5, 8.3, 2.6), Disk(0, 0, 1)])
@@ -50,7 +50,7 @@ def test_without_cuts_and_on_two_devices_it_is_the_model_of_haas(join: str, r: i
 
 @given(pages=st.integers(1, 10_000), page_size=st.sampled_from([2048, 4096, 8192, 32768, 262144]))
 def test_requests_are_cut_as_the_block_layer_cuts_them(pages: int, page_size: int) -> None:
-    drive = Drive(page_size, Timing(0, 1, 1), Timing(0, 1, 1))
+    drive = DriveModel(page_size, Timing(0, 1, 1), Timing(0, 1, 1))
     assert drive.commands(pages) == command_counts(np.array([pages * page_size]))[0]
 
 
@@ -103,7 +103,7 @@ def test_more_streams_than_logs_cost_what_the_write_rate_loses() -> None:
     sizes = Sizes(1000, 9000, 1000, 9000, 400)
     a = HybridAllocation(4, 16, 16, 300, 80, 250)
     plain, merging = (
-        Drive(8192, Timing(0, 0.35, 0.07), Timing(0, 0.35, 0.1), amplification=amplification)
+        DriveModel(8192, Timing(0, 0.35, 0.07), Timing(0, 0.35, 0.1), amplification=amplification)
         for amplification in (PageMapped(), LogBlocks(3, 256))
     )
     packed = [detailed_cost("hybrid-hash", sizes, drive, a).seconds for drive in (plain, merging)]
@@ -117,7 +117,7 @@ def test_more_streams_than_logs_cost_what_the_write_rate_loses() -> None:
 def test_reads_of_the_first_phase_wait_a_turn_each_time_that_writing_interrupted_them() -> None:
     """Sort-merge: as often as there are writes or reads, whichever are fewer; not in the merge, and not on two devices."""
     sizes, a = Sizes(1000, 9000, 1000, 9000, 400), SortMergeAllocation(300, 40, 60)
-    plain, turning = (Drive(8192, Timing(0, 0.35, 0.07), Timing(0, 0.35, 0.1), turn_ms=ms) for ms in (0, 0.4))
+    plain, turning = (DriveModel(8192, Timing(0, 0.35, 0.07), Timing(0, 0.35, 0.1), turn_ms=ms) for ms in (0, 0.4))
     sort, merge = (
         after.seconds(turning) - before.seconds(plain)
         for before, after in zip(*(detailed_cost("sort-merge", sizes, drive, a).phases for drive in (plain, turning)), strict=True)
@@ -128,7 +128,7 @@ def test_reads_of_the_first_phase_wait_a_turn_each_time_that_writing_interrupted
     assert apart[0] == apart[1]
 
 
-def first_phase_ms(drive: Drive, output: int, layout: Layout = "packed") -> float:
+def first_phase_ms(drive: DriveModel, output: int, layout: Layout = "packed") -> float:
     """Of sort-merge, which writes one stream."""
     allocation = SortMergeAllocation(300, 40, output)
     cost = detailed_cost("sort-merge", Sizes(1000, 9000, 1000, 9000, 400), drive, allocation, layout)
@@ -139,7 +139,7 @@ def first_phase_ms(drive: Drive, output: int, layout: Layout = "packed") -> floa
 @pytest.mark.parametrize("behind, hidden", [(0.01, 0.6), (0.05, 3.0), (0.2, 5.0)])
 def test_pages_written_hide_moves_to_them_and_no_more(layout: Layout, behind: float, hidden: float) -> None:
     """Sixty pages a write, and moves of 5 ms."""
-    plain, hiding = (Drive(8192, Timing(0, 0, 0.1), Timing(0, 0, 0.1), move_ms=5, behind_ms=ms) for ms in (0, behind))
+    plain, hiding = (DriveModel(8192, Timing(0, 0, 0.1), Timing(0, 0, 0.1), move_ms=5, behind_ms=ms) for ms in (0, behind))
     saved = first_phase_ms(plain, 60, layout) - first_phase_ms(hiding, 60, layout)
     assert saved == pytest.approx(math.ceil(10_000 / 60) * hidden, rel=0.02)
 
@@ -147,7 +147,7 @@ def test_pages_written_hide_moves_to_them_and_no_more(layout: Layout, behind: fl
 def test_commands_wait_for_the_platter_where_the_one_before_them_ended() -> None:
     """Reads of 400 pages, writes of 40, hence ten of these one after another: the head moves to the first of their 30 commands."""
     still, turning = (
-        Drive(8192, Timing(0, 0, 0.1), Timing(0, 0, 0.1), move_ms=20, rounds=rounds) for rounds in (Rounds(), Rounds(15, 2, 0.9))
+        DriveModel(8192, Timing(0, 0, 0.1), Timing(0, 0, 0.1), move_ms=20, rounds=rounds) for rounds in (Rounds(), Rounds(15, 2, 0.9))
     )
     waits = [turning.rounds(pages) for pages in (0, 1, 8, 14, 15, 16)]
     assert waits == pytest.approx([0, 12.1, 5.8, 0.4, 14.5, 13.6])  # a page is sent in 0.9 ms, after 2; a round is 15
@@ -160,7 +160,7 @@ def test_commands_wait_for_the_platter_where_the_one_before_them_ended() -> None
 
 
 def test_requests_of_several_commands_wait_for_dies() -> None:
-    plain, waiting = (Drive(8192, Timing(0.1, 0, 0.01, ms), Timing(0.1, 0, 0.01)) for ms in (0, 0.03))
+    plain, waiting = (DriveModel(8192, Timing(0.1, 0, 0.01, ms), Timing(0.1, 0, 0.01)) for ms in (0, 0.03))
     sizes = Sizes(1000, 9000, 1000, 9000, 400)
     for inner, several in ((16, 0), (17, 1), (60, 1)):
         a = NestedLoopsAllocation(300, inner)
@@ -173,12 +173,12 @@ def test_requests_of_several_commands_wait_for_dies() -> None:
     "wrong, error",
     [
         (lambda: Rounds(rotation_ms=-1), "rotation_ms: -1, but it must be at least 0"),
-        (lambda: Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1), behind_ms=-1), "behind_ms: -1, but it must be at least 0"),
+        (lambda: DriveModel(8192, Timing(0, 0, 1), Timing(0, 0, 1), behind_ms=-1), "behind_ms: -1, but it must be at least 0"),
         (lambda: Timing(-1, 0, 1), "start_ms: -1, but it must be at least 0"),
         (lambda: Timing(0, 0, 0), "page_ms: 0, but it must be above 0"),
-        (lambda: Drive(0, Timing(0, 0, 1), Timing(0, 0, 1)), "page_size: 0, but it must be at least 1"),
-        (lambda: Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1), move_ms=-1), "move_ms: -1, but it must be at least 0"),
-        (lambda: Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1), turn_ms=-1), "turn_ms: -1, but it must be at least 0"),
+        (lambda: DriveModel(0, Timing(0, 0, 1), Timing(0, 0, 1)), "page_size: 0, but it must be at least 1"),
+        (lambda: DriveModel(8192, Timing(0, 0, 1), Timing(0, 0, 1), move_ms=-1), "move_ms: -1, but it must be at least 0"),
+        (lambda: DriveModel(8192, Timing(0, 0, 1), Timing(0, 0, 1), turn_ms=-1), "turn_ms: -1, but it must be at least 0"),
     ],
 )
 def test_bad_values_are_named(wrong: Any, error: str) -> None:
@@ -188,7 +188,7 @@ def test_bad_values_are_named(wrong: Any, error: str) -> None:
 
 
 def test_unknown_names() -> None:
-    drive, sizes = Drive(8192, Timing(0, 0, 1), Timing(0, 0, 1)), Sizes(10, 10, 10, 10, 10)
+    drive, sizes = DriveModel(8192, Timing(0, 0, 1), Timing(0, 0, 1)), Sizes(10, 10, 10, 10, 10)
     a = allocate("bnl", 10, 10, 10, 1, 1)
     with pytest.raises(UnknownNameError, match="simple-hash"):
         detailed_cost("simple-hash", sizes, drive, a)

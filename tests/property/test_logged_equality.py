@@ -22,7 +22,7 @@ from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import COUNTED, SSD, PoolSystem
 from flashsim.experiments.crashing.histories import drawn_history
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.durable import Durable, DurableWrite
 from flashsim.storage.log.records import Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.testing.pools import Drawn, drawn_system
@@ -30,7 +30,7 @@ from flashsim.testing.pools import Drawn, drawn_system
 EVENTS, CRASHES = 4000, 6
 
 
-def plain(write: Write) -> tuple[int, tuple[Any, ...]]:
+def plain(write: DurableWrite) -> tuple[int, tuple[Any, ...]]:
     """A write without contents of pages and values of rows."""
     return write.target, tuple((key, without_contents(each)) for key, each in write.items)
 

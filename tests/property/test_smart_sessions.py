@@ -13,7 +13,7 @@ from flashsim.core.request import READ, SECTOR, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.inside import Inside
-from flashsim.device.smart.protocol import Answer, Status, Steps, Task, Verb
+from flashsim.device.smart.protocol import Answer, ProgramSteps, Status, Task, Verb
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
@@ -41,7 +41,7 @@ def drawn_task(seed: int, number: int, capacity: int) -> Task:
     outputs = np.minimum(random.integers(1, 17, count), sectors) * (random.random(count) > 0.6)
     targets = random.integers(0, sectors - outputs + 1, count)
     work, results = 10 * random.integers(0, 30, count), random.integers(0, 700, count)
-    steps = Steps(offsets * SECTOR, lengths * SECTOR, work, results, outputs * SECTOR, targets * SECTOR)
+    steps = ProgramSteps(offsets * SECTOR, lengths * SECTOR, work, results, outputs * SECTOR, targets * SECTOR)
     steps = steps if random.random() < 0.4 else steps._replace(outputs=None, targets=None)
     return Task(
         steps, memory=int(random.choice([0, 1000, 30000])), threads=int(random.integers(1, 4)), parameters=int(random.integers(0, 3000)),
@@ -123,8 +123,8 @@ def test_busy_times_agree_where_the_last_transfer_ends_now() -> None:
     np.testing.assert_equal(ours.statistics(), theirs.statistics())
 
 
-def row(work: int = 10, results: int = 0, kind: type = np.int64) -> Steps:
-    return Steps(*(np.array([value], kind) for value in (0, SECTOR, work, results)))
+def row(work: int = 10, results: int = 0, kind: type = np.int64) -> ProgramSteps:
+    return ProgramSteps(*(np.array([value], kind) for value in (0, SECTOR, work, results)))
 
 
 BAD_TASKS = [
@@ -132,7 +132,7 @@ BAD_TASKS = [
     Task(row(work=3600 * SECONDS + 1)),
     Task(row(kind=np.float64)),
     Task(row(kind=np.uint64)),
-    Task(Steps(*([0],) * 4)),  # type: ignore[arg-type]
+    Task(ProgramSteps(*([0],) * 4)),  # type: ignore[arg-type]
     Task(row()._replace(outputs=np.array([SECTOR]))),
     Task(row(results=-1)),
     Task(row(), failure=1),

@@ -13,7 +13,7 @@ from flashsim.core.errors import DamagedFileError, MissingFileError
 from traces.calls import schema
 from traces.calls.processes import Process
 from traces.calls.schema import Recording, table_of
-from traces.calls.strace import Reader
+from traces.calls.strace import StraceReader
 from traces.format.perf_trace import recording_of
 
 
@@ -27,7 +27,7 @@ def named(number: int, path: str) -> str:
 
 def rows(*lines: str, **how: Any) -> list[dict[str, Any]]:
     numbered = [f"{line.split(' ', 1)[0]} 0.{min(number, 1):09} {line.split(' ', 1)[1]}\n" for number, line in enumerate(lines)]
-    return list(Reader(first=Process(0, "/d"), **how).rows(numbered))
+    return list(StraceReader(first=Process(0, "/d"), **how).rows(numbered))
 
 
 def opened(number: int, path: str, flags: str = "O_RDWR|O_CREAT", process: int = 1) -> str:
@@ -69,7 +69,7 @@ def test_appended_bytes_are_at_the_end_that_is_known() -> None:
     flags = "O_WRONLY|O_CREAT|O_APPEND"
     found = rows(opened(3, "log", flags + "|O_TRUNC"), wrote(3, "log", 10), wrote(3, "log", 4))
     assert places(found) == [("write", 0, 0, 10), ("write", 0, 10, 4)]
-    reader = Reader(first=Process(0, "/d"))
+    reader = StraceReader(first=Process(0, "/d"))
     lines = [f"1 5.00000000{number} {line.split(' ', 1)[1]}" for number, line in enumerate((opened(3, "log", flags), wrote(3, "log", 10)))]
     assert [row.get("offset") for row in reader.rows(lines)] == [None, None] and "/d/log" in reader.missed[
         "where in its file a read or write began"
@@ -147,7 +147,7 @@ def test_calls_that_strace_shows_in_two_parts_and_vectors_and_contents() -> None
 
 
 def test_what_is_not_seen_is_said() -> None:
-    reader = Reader()
+    reader = StraceReader()
     lines = [
         f"1 5.000000000 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, {named(3, '/d/a')}, 0) = 0x7f <0.000000001>",
         "1 5.000000001 io_uring_setup(8, {flags=0}) = 4 <0.000000001>",
@@ -159,7 +159,7 @@ def test_what_is_not_seen_is_said() -> None:
 
 def test_a_line_of_something_else_is_refused() -> None:
     with pytest.raises(DamagedFileError, match="line 2"):
-        list(Reader().rows(["1 5.000000000 +++ exited with 0 +++\n", "something else\n"]))
+        list(StraceReader().rows(["1 5.000000000 +++ exited with 0 +++\n", "something else\n"]))
 
 
 def test_files_are_read_as_they_were_written_or_refused(tmp_path: Path) -> None:

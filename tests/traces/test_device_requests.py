@@ -16,9 +16,9 @@ from flashsim.core.units import MILLISECONDS, SECONDS
 from tests.tiers import examples
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
-from traces.calls.page_cache import PAGE, HostSettings, PageCache, ReadAhead
+from traces.calls.page_cache import PAGE, HostPageCache, HostSettings, ReadAhead
 from traces.calls.schema import Recording, table_of
-from traces.calls.volume import JOURNAL, METADATA, Volume
+from traces.calls.volume import JOURNAL, METADATA, RecordedVolume
 from traces.format.base import read_trace, recognise
 
 FILES = JOURNAL + METADATA
@@ -150,7 +150,7 @@ def test_files_lie_where_their_extents_say() -> None:
     extents = {"/0": [(0, 10 * PAGE, PAGE), (PAGE, 4 * PAGE, PAGE)]}
     found = requests(call("pread64", 0, 0, 3 * PAGE, flags=schema.DIRECT), journal=False, extents=extents)
     assert moved(found) == [(READ, 10 * PAGE, PAGE), (READ, 4 * PAGE, PAGE), (READ, FILES + 2 * PAGE, PAGE)]
-    volume = Volume({0: PAGE, 1: 3 * PAGE, 2: PAGE})
+    volume = RecordedVolume({0: PAGE, 1: 3 * PAGE, 2: PAGE})
     places = [next(volume.places(file, 0, 1))[0] for file in (0, 1, 2)]
     volume.release(0)
     volume.release(1)
@@ -213,7 +213,7 @@ def test_what_is_read_is_in_memory_or_from_the_device_and_what_is_dirty_is_writt
 
 
 def test_lists_of_pages_keep_what_was_used_twice() -> None:
-    cache = PageCache(4)
+    cache = HostPageCache(4)
     for page in (1, 1, 2, 2, 3, 4, 5, 6, 7):
         cache.access((0, page))
     assert [(0, page) in cache for page in range(1, 8)] == [True, True, False, False, False, True, True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from traces.calls import schema
 from traces.calls.handlers import MAPPED
 from traces.calls.processes import OpenFile, Process
-from traces.calls.strace import Reader
+from traces.calls.strace import StraceReader
 
 from .test_calls import coded, named, opened, places, rows, wrote
 
@@ -15,7 +15,7 @@ _AT = f"AT_FDCWD<{coded('/d')}>"
 
 
 def _missed(*lines: str, step: int = 1) -> dict[str, set[str]]:
-    reader = Reader(first=Process(0, "/d"))
+    reader = StraceReader(first=Process(0, "/d"))
     list(reader.rows(f"{line.split(' ', 1)[0]} 0.{step:09} {line.split(' ', 1)[1]}" for line in lines))
     return reader.missed
 
@@ -23,7 +23,7 @@ def _missed(*lines: str, step: int = 1) -> dict[str, set[str]]:
 def test_threads_of_a_running_process_share_its_descriptors() -> None:
     first = Process(7, "/d", {3: OpenFile(-2, 100, schema.DSYNC)})
     lines = [f"{thread} 0.000000001 {wrote(3, 'a', 10).split(' ', 1)[1]}" for thread in (8, 7, 8)]
-    found = list(Reader(first=first, threads=(7, 8)).rows(lines))
+    found = list(StraceReader(first=first, threads=(7, 8)).rows(lines))
     assert [(row["process"], row["offset"], row["flags"]) for row in found] == [(7, each, schema.DSYNC) for each in (100, 110, 120)]
 
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_followed_is_said() -> None:
 
 
 def test_standard_output_that_is_opened_again_is_printed_to() -> None:
-    reader = Reader(output="pipe:[7]")
+    reader = StraceReader(output="pipe:[7]")
     lines = (f'1 0.000000001 write({named(5, where)}, "", 3) = 3 <0.000000001>' for where in ("pipe:[7]", "pipe:[8]"))
     assert [bool(row["flags"] & schema.PRINTED) for row in reader.rows(lines)] == [True, False]
 

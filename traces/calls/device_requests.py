@@ -27,9 +27,9 @@ import pyarrow as pa
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE
 from flashsim.core.units import MILLISECONDS, NEVER
 from traces.calls import schema
-from traces.calls.page_cache import PAGE, HostSettings, PageCache, ReadAhead
+from traces.calls.page_cache import PAGE, HostPageCache, HostSettings, ReadAhead
 from traces.calls.schema import Call
-from traces.calls.volume import ALLOCATION, JOURNAL, Extents, Journal, Requests, Strand, Strands, Volume
+from traces.calls.volume import ALLOCATION, JOURNAL, Extents, Journal, RecordedVolume, Requests, Strands, ThreadStrand
 from traces.file.schema import Batches
 
 #: Number of the file that stands for the metadata area.
@@ -55,12 +55,12 @@ class DeviceRequests:
         self.names = {call.file: call.path or "" for call in reversed(self._calls) if call.file >= 0}
         self._folders = {path.rpartition("/")[0] for path in self.names.values()}
         paths = {file: extents[path] for file, path in self.names.items() if extents and path in extents}
-        self.volume = Volume(most, paths)
-        self.cache = PageCache(max(1, self.settings.memory // PAGE))
+        self.volume = RecordedVolume(most, paths)
+        self.cache = HostPageCache(max(1, self.settings.memory // PAGE))
         self.requests = Requests()
         self.journal = Journal(self.requests, self.settings.journal)
         self._strands = Strands()
-        self._soiled: dict[int, tuple[int, Strand]] = {}
+        self._soiled: dict[int, tuple[int, ThreadStrand]] = {}
         self._windows: dict[tuple[int, int], ReadAhead] = {}
         self._arriving: dict[tuple[int, int], tuple[int, int]] = {}
         self._mapped = {file: -(-size // PAGE) for file, size in self.sizes.items()}
@@ -133,13 +133,13 @@ class DeviceRequests:
     def finish(self, time: int) -> None:
         """Write what is dirty, as the system does when it shuts down."""
         self.requests.call = -1
-        strand = replace(self._strands.latest or Strand(since=time))
+        strand = replace(self._strands.latest or ThreadStrand(since=time))
         for file in [file for file in self.cache.dirty if file != _METADATA]:
             self._write_back(file, self.cache.dirty[file], strand, time)
         self._commit(strand, time)
         self._write_back(_METADATA, self.cache.dirty.get(_METADATA, ()), strand, time)
 
-    def _data(self, call: Call, strand: Strand) -> None:
+    def _data(self, call: Call, strand: ThreadStrand) -> None:
         file, time, is_write = call.file, call.time, call.call in schema.WRITES
         if is_write:
             self.journal.change(file, strand, time, call.reach > self.sizes.get(file, 0))
@@ -154,7 +154,7 @@ class DeviceRequests:
             if call.flags & (schema.SYNC | schema.DSYNC):
                 self._sync([file], strand, time, call.end, data_only=not call.flags & schema.SYNC)
 
-    def _direct(self, call: Call, strand: Strand) -> None:
+    def _direct(self, call: Call, strand: ThreadStrand) -> None:
         """A request as large as the call, in whole sectors; those of libaio wait for nothing, and nobody waits for them here."""
         file, time, begin = call.file, call.time, (call.offset or 0) // SECTOR * SECTOR
         length = -(-call.reach // SECTOR) * SECTOR - begin
@@ -164,13 +164,13 @@ class DeviceRequests:
         if is_write := call.call in schema.WRITES:
             self.cache.drop(file, first, last)
             self._map(file, last, strand, time)
-        own = Strand() if (is_async := call.call.startswith("io_")) else strand
+        own = ThreadStrand() if (is_async := call.call.startswith("io_")) else strand
         operation, label, places = WRITE if is_write else READ, self._label(file), self.volume.places(file, begin, length)
         numbers = [self.requests.add(operation, place, own, time, label) for place in places]
         if not is_async:
             self._wait(strand, numbers, call.end)
 
-    def _read(self, call: Call, strand: Strand) -> None:
+    def _read(self, call: Call, strand: ThreadStrand) -> None:
         file, time, end, first, last = call.file, call.time, call.end, (call.offset or 0) // PAGE, (call.reach - 1) // PAGE
         asked = max(last + 1, -(-((call.offset or 0) + (call.length or 0)) // PAGE))
         window = self._windows.setdefault((call.process, file), ReadAhead(self.settings.read_ahead // PAGE))
@@ -191,7 +191,7 @@ class DeviceRequests:
             self.cache.access((file, page))
         window.previous = last
 
-    def _fetch(self, file: int, begin: int, count: int, strand: Strand, time: int) -> list[tuple[int, int]]:
+    def _fetch(self, file: int, begin: int, count: int, strand: ThreadStrand, time: int) -> list[tuple[int, int]]:
         """Read pages that are missing and that the file has; numbers of requests, and the first page of each."""
         known = -(-self.sizes.get(file, 0) // PAGE)
         missing = [page for page in range(begin, min(begin + count, known)) if (file, page) not in self.cache]
@@ -208,7 +208,7 @@ class DeviceRequests:
             self.cache.add((file, page))
         return numbers
 
-    def _write(self, call: Call, strand: Strand) -> None:
+    def _write(self, call: Call, strand: ThreadStrand) -> None:
         file, time, begin, settings, size = call.file, call.time, call.offset or 0, self.settings, self.sizes.get(call.file, 0)
         for page in range(begin // PAGE, (call.reach - 1) // PAGE + 1):
             is_whole = begin <= page * PAGE and (page + 1) * PAGE <= call.reach
@@ -222,12 +222,12 @@ class DeviceRequests:
                 if waits:
                     self._wait(strand, numbers, call.end)
 
-    def _soil(self, file: int, page: int, strand: Strand, time: int) -> None:
+    def _soil(self, file: int, page: int, strand: ThreadStrand, time: int) -> None:
         if file not in self.cache.dirty:
             self._soiled[file] = time, replace(strand)
         self.cache.soil((file, page))
 
-    def _change(self, call: Call, strand: Strand) -> None:
+    def _change(self, call: Call, strand: ThreadStrand) -> None:
         name, file, path, time = call.call, call.file, call.path or "", call.time
         folder = path.rpartition("/")[0]
         if name in _OPENS:
@@ -275,7 +275,7 @@ class DeviceRequests:
             self.volume.release(file)
         self._mapped.pop(file, None)
 
-    def _resize(self, file: int, size: int, strand: Strand, time: int) -> None:
+    def _resize(self, file: int, size: int, strand: ThreadStrand, time: int) -> None:
         if size < self.sizes.get(file, 0):
             self.cache.drop(file, -(-size // PAGE))
             self._mapped[file] = min(self._mapped.get(file, 0), -(-size // PAGE))
@@ -303,7 +303,7 @@ class DeviceRequests:
         if transaction and transaction.begin + self.settings.commit <= until:
             self._commit(transaction.strand, transaction.begin + self.settings.commit)
 
-    def _write_oldest(self, strand: Strand, time: int) -> list[int]:
+    def _write_oldest(self, strand: ThreadStrand, time: int) -> list[int]:
         """Write pages of the files that have been dirty for longest, until the background share is left."""
         numbers, most = list[int](), int(self.settings.background * self.cache.frames)
         while self.cache.dirty_pages > most:
@@ -311,7 +311,7 @@ class DeviceRequests:
             numbers += self._write_back(file, sorted(self.cache.dirty[file])[:_CHUNK], strand, time)
         return numbers
 
-    def _write_back(self, file: int, pages: Iterable[int], strand: Strand, time: int) -> list[int]:
+    def _write_back(self, file: int, pages: Iterable[int], strand: ThreadStrand, time: int) -> list[int]:
         """Write dirty pages of a file; return the numbers of the requests."""
         pages = sorted(pages)
         if not pages:
@@ -335,7 +335,7 @@ class DeviceRequests:
                     yield (at + cut) // PAGE, (place + cut, min(self.settings.largest, length - cut))
                 at += length
 
-    def _map(self, file: int, page: int, strand: Strand, time: int) -> None:
+    def _map(self, file: int, page: int, strand: ThreadStrand, time: int) -> None:
         """Blocks are allocated for a file up to a page, as they are written first."""
         if file == _METADATA or page < self._mapped.get(file, 0):
             return
@@ -343,7 +343,7 @@ class DeviceRequests:
         place, _ = next(self.volume.places(file, page * PAGE, PAGE))
         self.journal.change(file, strand, time, True, blocks=(("blocks", place // _GROUP), ("groups", 0)))
 
-    def _sync(self, files: Sequence[int] | None, strand: Strand, time: int, end: int, data_only: bool = False) -> None:
+    def _sync(self, files: Sequence[int] | None, strand: ThreadStrand, time: int, end: int, data_only: bool = False) -> None:
         """Files' pages are written, all files' without names, and what is needed of the journal; the thread waits."""
         numbers = list[int]()
         for file in list(self.cache.dirty) if files is None else files:
@@ -356,7 +356,7 @@ class DeviceRequests:
         elif not names & self._folders:
             self._wait(strand, [self.requests.add(FLUSH, (0, 0), strand, time)], end)
 
-    def _commit(self, strand: Strand, time: int) -> int:
+    def _commit(self, strand: ThreadStrand, time: int) -> int:
         """Commit the journal; its metadata blocks are dirty from then on."""
         last, blocks = self.journal.commit(strand, time)
         while self._forgotten:
@@ -366,7 +366,7 @@ class DeviceRequests:
             self._soil(_METADATA, block, strand, time)
         return last
 
-    def _wait(self, strand: Strand, numbers: Sequence[int], end: int) -> None:
+    def _wait(self, strand: ThreadStrand, numbers: Sequence[int], end: int) -> None:
         """A thread waits for requests, of which the last is taken to complete last, and goes on."""
         if numbers:
             strand.wait(numbers[-1], end)

@@ -23,12 +23,12 @@ _LARGEST = 320
 CachePage = tuple[int, int]
 
 
-class PageCache:
+class HostPageCache:
     """Pages in memory, where there is room for so many.
 
     Examples
     --------
-    >>> cache = PageCache(2)
+    >>> cache = HostPageCache(2)
     >>> for number in (1, 2, 1, 1, 3):
     ...     cache.access((0, number))
     >>> [(0, number) in cache for number in (1, 2, 3)]

@@ -63,7 +63,7 @@ class Process:
         self.closing, self.mapped = set(), []
 
 
-class Namespace:
+class PathNamespace:
     """Numbers of files by path, and their sizes as far as they are known."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.units import SECONDS
 from traces.calls import handlers, schema
-from traces.calls.processes import BIRTHS, WAITS, Lineage, Namespace, OpenFile, Process
+from traces.calls.processes import BIRTHS, WAITS, Lineage, OpenFile, PathNamespace, Process
 from traces.calls.syntax import (
     STRING,
     Descriptor,
@@ -57,7 +57,7 @@ class _Open:
 
 
 @dataclass
-class Reader:
+class StraceReader:
     """Turns lines of ``strace`` into rows."""
 
     #: Keep the bytes that are written.
@@ -72,7 +72,7 @@ class Reader:
     output: str = ""
     #: The bytes of a file at a path, from an offset on and so many, if it has not changed since recording began.
     copied: Callable[[str, int, int], bytes | None] = lambda *_: None
-    names: Namespace = field(default_factory=Namespace)
+    names: PathNamespace = field(default_factory=PathNamespace)
     calls: int = 0
     now: int = 0
     missed: dict[str, set[str]] = field(default_factory=dict)
@@ -343,22 +343,22 @@ class Reader:
 _HANDLERS: dict[str, Any] = {
     call: handler
     for calls, handler in (
-        ("read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2", Reader.data),
-        ("open openat openat2 creat", Reader.open),
-        ("dup dup2 dup3 fcntl", Reader.copy),
-        ("fstat newfstatat statx", Reader.size),
-        ("chdir fchdir", Reader.enter),
-        ("fsync fdatasync sync syncfs sync_file_range msync", Reader.sync),
-        ("truncate ftruncate fallocate", Reader.resize),
+        ("read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2", StraceReader.data),
+        ("open openat openat2 creat", StraceReader.open),
+        ("dup dup2 dup3 fcntl", StraceReader.copy),
+        ("fstat newfstatat statx", StraceReader.size),
+        ("chdir fchdir", StraceReader.enter),
+        ("fsync fdatasync sync syncfs sync_file_range msync", StraceReader.sync),
+        ("truncate ftruncate fallocate", StraceReader.resize),
         (handlers.NAMING, handlers.name),
         ("sendfile copy_file_range splice", handlers.transfer),
-        ("close", Reader.close),
-        ("close_range", Reader.close_range),
-        ("lseek", Reader.position),
+        ("close", StraceReader.close),
+        ("close_range", StraceReader.close_range),
+        ("lseek", StraceReader.position),
         ("mmap", handlers.map_memory),
         ("mprotect pkey_mprotect", handlers.protect_memory),
         ("mremap", handlers.move_memory),
-        ("execve execveat", Reader.execute),
+        ("execve execveat", StraceReader.execute),
         ("io_uring_setup", handlers.ring),
         ("io_submit", handlers.submit),
         ("io_getevents io_pgetevents", handlers.complete),

@@ -38,7 +38,7 @@ ALLOCATION: tuple[Block, Block] = ("inodes", 0), ("groups", 0)
 
 
 @dataclass
-class Strand:
+class ThreadStrand:
     """A thread, as its requests wait for each other."""
 
     #: Number of the request that it waited for last; -1: none.
@@ -54,14 +54,14 @@ class Strands:
     """All threads of a program."""
 
     def __init__(self) -> None:
-        self._threads = defaultdict[int, dict[int, Strand]](dict)
+        self._threads = defaultdict[int, dict[int, ThreadStrand]](dict)
         #: Threads that were made and have not called, and processes for which a thread waited last.
-        self._made, self._ended = dict[int, Strand](), dict[int, int]()
+        self._made, self._ended = dict[int, ThreadStrand](), dict[int, int]()
 
-    def at(self, call: Call) -> Strand:
+    def at(self, call: Call) -> ThreadStrand:
         threads, thread = self._threads[call.process], call.thread
         if thread in self._made or thread not in threads:
-            threads[thread] = self._made.pop(thread, Strand())
+            threads[thread] = self._made.pop(thread, ThreadStrand())
         strand = self._gone_on(thread, threads[thread])
         if call.result and call.call in BIRTHS:
             self._made[call.result] = replace(strand)
@@ -69,7 +69,7 @@ class Strands:
             self._ended[thread] = call.result
         return strand
 
-    def _gone_on(self, thread: int, strand: Strand) -> Strand:
+    def _gone_on(self, thread: int, strand: ThreadStrand) -> ThreadStrand:
         """A thread that goes on where a process ended for which it waited."""
         if thread in self._ended:
             ended = self._threads.pop(self._ended.pop(thread), {})
@@ -78,12 +78,12 @@ class Strands:
         return strand
 
     @property
-    def latest(self) -> Strand | None:
+    def latest(self) -> ThreadStrand | None:
         """The thread that waited for the last request; None if there is no thread."""
         return max((each for threads in self._threads.values() for each in threads.values()), key=lambda each: each.last, default=None)
 
 
-class Request(NamedTuple):
+class VolumeRequest(NamedTuple):
     """A request, with columns of `traces.file.schema.SCHEMA`; `tag` is the number of the call that caused it, -1 for none."""
 
     operation: int
@@ -101,13 +101,13 @@ class Requests:
     """Requests, and the latest of them that were not handed out; `call` is the number of the call that causes what is added."""
 
     def __init__(self) -> None:
-        self.rows: list[Request] = []
+        self.rows: list[VolumeRequest] = []
         self.count = 0
         self.call = -1
         self._latest = 0
 
     def add(
-        self, operation: int, place: tuple[int, int], strand: Strand, time: int, label: str = "", after: int = -1, flags: int = 0
+        self, operation: int, place: tuple[int, int], strand: ThreadStrand, time: int, label: str = "", after: int = -1, flags: int = 0
     ) -> int:
         """Add a request to a place, which comes after another one, or after the last that its thread waited for; return its number."""
         dependency, think = (after, 0) if after >= 0 else (strand.last, max(0, time - strand.since))
@@ -116,25 +116,27 @@ class Requests:
         elif self.count - dependency > _BACK:
             dependency, think = self.count - 1, max(0, time - self._latest)
         self._latest = max(self._latest, time)
-        self.rows.append(Request(operation, *place, flags, self.call, dependency, think, self._latest, label))
+        self.rows.append(VolumeRequest(operation, *place, flags, self.call, dependency, think, self._latest, label))
         self.count += 1
         return self.count - 1
 
     def batch(self) -> pa.RecordBatch:
-        columns: dict[str, Any] = {name: list(values) for name, values in zip(Request._fields, zip(*self.rows, strict=True), strict=True)}
+        columns: dict[str, Any] = {
+            name: list(values) for name, values in zip(VolumeRequest._fields, zip(*self.rows, strict=True), strict=True)
+        }
         labels = pa.array(columns.pop("label"), pa.string()).dictionary_encode()
         first, self.rows = self.count - len(self.rows), []
         return make_batch(columns, first, labels)
 
 
-class Volume:
+class RecordedVolume:
     """Files on a device, each in one piece unless its extents are known.
 
     `sizes` are the bytes that each file has at most, and `extents` where files lie, if that is known, by number.
 
     Examples
     --------
-    >>> volume = Volume({0: 5000, 1: 100})
+    >>> volume = RecordedVolume({0: 5000, 1: 100})
     >>> [[place - JOURNAL - METADATA for place, _ in volume.places(file, 50, 10)] for file in (0, 1)]
     [[50], [8242]]
     """
@@ -185,7 +187,7 @@ class Transaction:
 
     #: When the first one came, ns, and the thread that made it.
     begin: int
-    strand: Strand
+    strand: ThreadStrand
     #: Metadata blocks, by number.
     blocks: set[int] = field(default_factory=set)
     #: Files with any change, and with one of size or blocks, by number, and folders by path.
@@ -203,7 +205,7 @@ class Journal:
         self._place = 0
 
     def change(
-        self, file: int, strand: Strand, time: int, is_resized: bool, folder: str | None = None, blocks: tuple[Block, ...] = ()
+        self, file: int, strand: ThreadStrand, time: int, is_resized: bool, folder: str | None = None, blocks: tuple[Block, ...] = ()
     ) -> None:
         """Metadata change: the file's inode, the folder that it is in, if its name changes, and further blocks, such as bitmaps."""
         if not self._exists:
@@ -223,7 +225,7 @@ class Journal:
             return False
         return bool(names & (self.transaction.resized if data_only else self.transaction.changed))
 
-    def commit(self, strand: Strand, time: int) -> tuple[int, list[int]]:
+    def commit(self, strand: ThreadStrand, time: int) -> tuple[int, list[int]]:
         """Write descriptor and metadata blocks, flush, and write the commit block; the number of the last request, and the blocks."""
         if self.transaction is None:
             return strand.last, []

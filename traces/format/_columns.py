@@ -13,7 +13,7 @@ Such a format is a ``NAME.toml`` in this folder:
 ``loose``          whether blanks around fields, and fields after those named, are skipped
 ``longest_pause``  mean time between requests, in the file's unit, beyond which whole numbers are not taken for its times
 ``earliest``       time, in the file's unit since 1970, before which numbers are not taken for its dates
-``columns``        in order: ``name``; what it ``holds`` (see `Column`); its ``unit``, ns or bytes; ``decimals``, whether it may have
+``columns``        in order: ``name``; what it ``holds`` (see `TraceColumn`); its ``unit``, ns or bytes; ``decimals``, whether it may have
                    fractions; ``from_first``, whether times count from that of the first line; a ``pattern`` that labels which are
                    read fit; an operation's ``words``, the first of each operation being the one that is written; ``bit``, whether
                    words are of the lowest bit of a hexadecimal number
@@ -67,7 +67,7 @@ _JUDGED = 1000
 
 
 @dataclass(frozen=True)
-class Column:
+class TraceColumn:
     """A column of text (see this module)."""
 
     name: str
@@ -112,7 +112,7 @@ class Reader:
     a field that is empty.
     """
 
-    def __init__(self, columns: Iterable[Column], unknown: str = "") -> None:
+    def __init__(self, columns: Iterable[TraceColumn], unknown: str = "") -> None:
         self._columns = {column.holds: column for column in columns}
         self._unknown = unknown
         self._places: dict[str, int] = {}
@@ -149,7 +149,7 @@ class Reader:
         self._first += len(values["offset"])
         return make_batch(values, self._first - len(values["offset"]), label, () if "operation" in columns else ("operation",))
 
-    def _arrivals(self, lines: _text.Lines, column: Column) -> Integers:
+    def _arrivals(self, lines: _text.Lines, column: TraceColumn) -> Integers:
         if not column.from_first:
             return _times(lines, column)[0]
         times = lines.numbers(column.name)
@@ -166,7 +166,7 @@ class Reader:
         label = pa.DictionaryArray.from_arrays(pa.array(each.astype(np.int32)), pa.array(labels)) if any(labels) else ""
         return label, np.array(places, np.int64)[each]
 
-    def _labels_and_places(self, lines: _text.Lines, column: Column) -> tuple[pa.Array, Integers]:
+    def _labels_and_places(self, lines: _text.Lines, column: TraceColumn) -> tuple[pa.Array, Integers]:
         """The labels of lines, and the place of each in order of appearance."""
         label = pc.fill_null(lines.table.column(column.name), "").combine_chunks().dictionary_encode()
         texts, each = label.dictionary.to_pylist(), label.indices.to_numpy()
@@ -175,7 +175,7 @@ class Reader:
         return label, np.array([self._places.setdefault(text, len(self._places)) for text in texts], np.int64)[each]
 
 
-def _whole(lines: _text.Lines, column: Column) -> Integers:
+def _whole(lines: _text.Lines, column: TraceColumn) -> Integers:
     if not column.decimals:
         return lines.scaled(column.name, column.unit)
     exact = pc.multiply(lines.table.column(column.name).cast(pa.decimal256(53, 15)), pa.scalar(Decimal(column.unit), pa.decimal256(20)))
@@ -186,7 +186,7 @@ def _whole(lines: _text.Lines, column: Column) -> Integers:
     return exact.cast(pa.int64()).to_numpy()
 
 
-def _times(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
+def _times(lines: _text.Lines, column: TraceColumn) -> tuple[Integers, _text.Bools]:
     """A column of times in ns, and which of them are known."""
     values = lines.table.column(column.name)
     if column.iso:
@@ -196,7 +196,7 @@ def _times(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
     return scale(column.name, column.unit), values.is_valid().to_numpy()
 
 
-def _instants(lines: _text.Lines, column: Column) -> tuple[Integers, _text.Bools]:
+def _instants(lines: _text.Lines, column: TraceColumn) -> tuple[Integers, _text.Bools]:
     """Dates and times in ns since 1970, and which of them are known."""
     texts = pc.utf8_trim_whitespace(pc.fill_null(lines.table.column(column.name).combine_chunks(), ""))
     known = pc.not_equal(texts, "").to_numpy(zero_copy_only=False)
@@ -217,7 +217,7 @@ def _nanoseconds(texts: pa.Array) -> Integers:
     return texts.cast(pa.timestamp("ns", "UTC")).cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
-def _operations(lines: _text.Lines, column: Column) -> Integers:
+def _operations(lines: _text.Lines, column: TraceColumn) -> Integers:
     texts = lines.table.column(column.name).combine_chunks().dictionary_encode()
     operations = np.array([column.operation(text) for text in texts.dictionary.to_pylist()], np.int64)[texts.indices.to_numpy()]
     lines.refuse(operations < 0, f"{column.name} " + column.wrong)
@@ -231,7 +231,7 @@ class ColumnsOfText(WritableFormat):
         self.TITLE, self.LEAVES_OUT, self.LABELS = table["title"], table.get("leaves_out", ""), table.get("labels", ".*")
         self._name, self._table, self.EXAMPLE = name, table, table_example(table)
         self._separator, self._unknown = table["separator"], table.get("unknown", "")
-        self._columns, self._words = list[Column](), dict[int, str]()
+        self._columns, self._words = list[TraceColumn](), dict[int, str]()
         for row in table["columns"]:
             means = {word: OPERATIONS.index(operation) for word, operation in row.get("words", {}).items()}
             self._words = self._words | {operation: word for word, operation in reversed(means.items())}
@@ -304,7 +304,7 @@ class ColumnsOfText(WritableFormat):
                 raise errors.InvalidParameterError("arrival", f"{early[0]} ns", bound)
             yield batch
 
-    def _values_of(self, batch: pa.RecordBatch, column: Column) -> Any:
+    def _values_of(self, batch: pa.RecordBatch, column: TraceColumn) -> Any:
         match column.holds:
             case "operation":
                 return _text.operations(batch, self._words, self._name)
@@ -331,11 +331,11 @@ class ColumnsOfText(WritableFormat):
         return pc.if_else(has_label, label, self._table.get("label", batch.column("device").cast(pa.string())))
 
 
-def _column(row: Mapping[str, Any], means: Mapping[str, int]) -> Column:
+def _column(row: Mapping[str, Any], means: Mapping[str, int]) -> TraceColumn:
     def operation(word: str) -> int:
         if not row.get("bit"):
             return means.get(word, -1)
         return means[str(int(word, 16) & 1)] if re.fullmatch("[0-9a-fA-F]{1,15}", word) else -1
 
     wrong = "must be hexadecimal" if row.get("bit") else f"must be one of {', '.join(means)}"
-    return Column(**{key: value for key, value in row.items() if key not in ("words", "bit")}, operation=operation, wrong=wrong)
+    return TraceColumn(**{key: value for key, value in row.items() if key not in ("words", "bit")}, operation=operation, wrong=wrong)

@@ -26,7 +26,7 @@ BASIS = "Parquet with the mark of a recording"
 LEAVES_OUT = "calls that reach no device, contents, and what was read or written through mapped memory"
 
 
-class Host(Format):
+class RecordingHost(Format):
     """Recordings, on a host with settings of its own."""
 
     NAME, TITLE, LEAVES_OUT, BASIS = "calls", TITLE, LEAVES_OUT, BASIS
@@ -87,5 +87,5 @@ EXAMPLE = Example(
         (WRITE, _META, 3 * 4096, 90),
     ],
 )
-_host = Host(HostSettings())
+_host = RecordingHost(HostSettings())
 recognise, configured, read = _host.recognise, _host.configured, _host.read

@@ -23,7 +23,7 @@ from flashsim.core.request import FLUSH, READ, SECTOR, TRIM, WRITE, Integers
 from flashsim.core.units import parse_size
 from traces.file.schema import Batches
 from traces.format import _text
-from traces.format._columns import NAMES, SIZES, TIMES, Column, Reader, guess
+from traces.format._columns import NAMES, SIZES, TIMES, Reader, TraceColumn, guess
 from traces.format.base import Example, Format
 from traces.references.base import expanded
 
@@ -45,7 +45,7 @@ _ZERO_WHERE_EMPTY = frozenset(["io_lba"])
 _MOST_REPEATS = 1 << 31
 
 
-def _with_unit(role: str, name: str, unit: str) -> Column:
+def _with_unit(role: str, name: str, unit: str) -> TraceColumn:
     if role == "operation":
         operations = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
         wrong = (
@@ -54,11 +54,11 @@ def _with_unit(role: str, name: str, unit: str) -> Column:
             + f" operation={name}:READ/WRITE"
         )
         by_word = (lambda word: operations.get(word.strip(), -1)) if operations else (lambda word: _WORDS.get(word.strip().lower(), -1))
-        return Column(name, role, operation=by_word, wrong=wrong)
+        return TraceColumn(name, role, operation=by_word, wrong=wrong)
     if role in ("device", "label", "repeat"):
-        return Column(name, role)
+        return TraceColumn(name, role)
     if role in ("time", "completed") and unit == "iso":
-        return Column(name, role, iso=True)
+        return TraceColumn(name, role, iso=True)
     known = TIMES if role in ("time", "completed", "latency") else SIZES
     scale = known.get(unit.lower(), 0)
     if not scale and known is SIZES and re.fullmatch(r"\d+\s*[A-Za-z]+", unit):
@@ -66,11 +66,13 @@ def _with_unit(role: str, name: str, unit: str) -> Column:
     if not scale:
         more = ", 4KiB" if known is SIZES else "" if role == "latency" else ", iso"
         raise InvalidParameterError("columns", repr(f"{role}={name}:{unit}"), f"a unit is needed, of {', '.join(known)}{more}")
-    return Column(name, role, scale, decimals=known is TIMES or scale > SECTOR)  # sizes in larger units than a sector may have fractions
+    return TraceColumn(
+        name, role, scale, decimals=known is TIMES or scale > SECTOR
+    )  # sizes in larger units than a sector may have fractions
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineLayout:
     """How the lines of a table are divided: by a separator, where a blank stands for any blanks, into columns of these names."""
 
     delimiter: str
@@ -79,7 +81,7 @@ class Layout:
     has_header: bool
 
     @classmethod
-    def of(cls, line: str) -> "Layout":
+    def of(cls, line: str) -> "LineLayout":
         line = line.removeprefix("\ufeff").strip()
         delimiter = max(_DELIMITERS, key=lambda one: len(_text.fields(line, one)))
         delimiter = delimiter if delimiter in line or not re.search(r"\s", line) else " "
@@ -92,14 +94,14 @@ def _fields(line: str, delimiter: str) -> list[str]:
     return _text.fields(re.sub(r"\s+", " ", line.strip()) if delimiter == " " else line, delimiter)
 
 
-def bodies(path: Path) -> Iterator[tuple[Layout, int, bytes]]:
+def bodies(path: Path) -> Iterator[tuple[LineLayout, int, bytes]]:
     """The lines of a table after its header, some megabytes at a time, with the number of the first of them."""
-    layout = Layout(",", [], False)
+    layout = LineLayout(",", [], False)
     for number, _, data in _text.chunks(path):
         if number == 1:
             data = data.removeprefix(b"\xef\xbb\xbf")
             title, _, rest = data.partition(b"\n")
-            layout = Layout.of(title.decode(errors="replace"))
+            layout = LineLayout.of(title.decode(errors="replace"))
             if len(set(layout.names)) < len(layout.names):
                 raise DamagedFileError(f"trace: {path}, line 1: two columns have the same name")
             data, number = (rest, 2) if layout.has_header else (data, 1)
@@ -118,7 +120,7 @@ class _NamedColumns(Format):
 
     TITLE, LEAVES_OUT, GENERIC = TITLE, LEAVES_OUT, True
 
-    def __init__(self, columns: Mapping[str, Column] | None = None) -> None:
+    def __init__(self, columns: Mapping[str, TraceColumn] | None = None) -> None:
         self._roles_by_option = dict(columns or {})
 
     def recognise(self, path: Path) -> bool:
@@ -126,12 +128,12 @@ class _NamedColumns(Format):
         lines = [line.decode(errors="replace") for line in _text.head(path)]
         if len(lines) < 2:
             return False
-        layout = Layout.of(lines[0])
+        layout = LineLayout.of(lines[0])
         fits = {"offset", "length"} <= {guess(name)[0] for name in layout.names}
         return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
 
     def configured(self, options: str) -> Format:
-        columns = dict[str, Column]()
+        columns = dict[str, TraceColumn]()
         for each in options.split(","):
             role, equals, column = each.strip().partition("=")
             name, colon, unit = column.rpartition(":")
@@ -152,7 +154,7 @@ class _NamedColumns(Format):
         return ""
 
     def read(self, path: Path) -> Batches:
-        columns, reader, left_out = dict[str, Column](), Reader([]), 0
+        columns, reader, left_out = dict[str, TraceColumn](), Reader([]), 0
         for layout, number, body in bodies(path):
             if not columns:
                 columns = self._roles(path, layout, body)
@@ -167,7 +169,7 @@ class _NamedColumns(Format):
             what = "lines with neither offset, length nor operation are left out"
             warnings.warn(f"trace: {path}: {what}: {left_out:,}", FlashsimWarning, stacklevel=2)
 
-    def _roles(self, path: Path, layout: Layout, body: bytes) -> dict[str, Column]:
+    def _roles(self, path: Path, layout: LineLayout, body: bytes) -> dict[str, TraceColumn]:
         """The column of each role: as it was given, or as the only one whose name says so."""
         names, line = layout.names, body.partition(b"\n")[0].decode(errors="replace")
         first = dict(zip(names, _fields(line, layout.delimiter), strict=False))
@@ -198,7 +200,7 @@ class _NamedColumns(Format):
         return columns
 
 
-def _of_requests(lines: _text.Lines, columns: Mapping[str, Column]) -> _text.Lines:
+def _of_requests(lines: _text.Lines, columns: Mapping[str, TraceColumn]) -> _text.Lines:
     """Lines that are of requests; zeros that are left out are put in."""
     needed = [lines.table.column(columns[role].name) for role in ("offset", "length", "operation") if role in columns]
     blank = [pc.equal(values, "") if pa.types.is_string(values.type) else values.is_null() for values in needed]

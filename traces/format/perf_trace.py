@@ -20,11 +20,11 @@ from flashsim.core.units import MICROSECONDS, NEVER, SECONDS
 from flashsim.storage.packed_files import open_bytes
 from traces.calls.page_cache import HostSettings
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
-from traces.calls.strace import Reader
+from traces.calls.strace import StraceReader
 from traces.calls.syntax import hexadecimal
 from traces.format._text import looks_like
 from traces.format.base import Example
-from traces.format.calls import Host
+from traces.format.calls import RecordingHost
 
 #: Time, duration, command, thread and what follows; a question mark stands for what was begun before.
 LINE = re.compile(r" *(?:(\d+\.\d{3})|\?) \( *(?:(\d+\.\d{3}) ms)? *\): .+?/(\d+) +(.*?) *")
@@ -70,11 +70,11 @@ _PREFIXES = {"flags": "O_", "prot": "PROT_", "whence": "SEEK_", "cmd": "F_", "mo
 
 def recording_of(lines: Iterable[str], source: Path) -> Recording:
     """The recording that lines of perf trace tell; a `DamagedFileError` names their source, and a line that is none of perf trace's."""
-    reader = Reader(is_exact=False)
+    reader = StraceReader(is_exact=False)
     return Recording(table_in_time(_rows(reader, source, lines)), missed=lines_of(reader.missed))
 
 
-def _rows(reader: Reader, source: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _rows(reader: StraceReader, source: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     begun: dict[str, tuple[int, str]] = {}
     paths: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
@@ -101,7 +101,7 @@ def _is_possible(row: Mapping[str, Any]) -> bool:
 
 
 def _rows_of(
-    reader: Reader, line: re.Match[str], unnamed: str, begun: dict[str, tuple[int, str]], paths: dict[str, str]
+    reader: StraceReader, line: re.Match[str], unnamed: str, begun: dict[str, tuple[int, str]], paths: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Rows of a line; calls that have `begun` by thread, and `paths` of descriptors, are kept from line to line."""
     begin, took, thread, text = line.groups()
@@ -146,7 +146,7 @@ def _arguments(call: str, text: str, paths: dict[str, str]) -> str:
     return ", ".join(words)
 
 
-class _PerfTrace(Host):
+class _PerfTrace(RecordingHost):
     NAME = "perf-trace"
     TITLE = "text of perf trace, through a page cache and a file system"
     BASIS = "calls as perf trace prints them in its first lines; times in ms"

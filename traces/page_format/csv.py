@@ -59,7 +59,7 @@ class _PageColumns(PageTraceFormat):
     def recognise(self, path: Path) -> bool:
         """The first line names a column of ids, and it is no trace of requests."""
         lines = _text.head(path)
-        names = requests.Layout.of(lines[0].decode(errors="replace")).names if lines else []
+        names = requests.LineLayout.of(lines[0].decode(errors="replace")).names if lines else []
         return self._columns(names)[0] in names and not requests.recognise(path)
 
     def references(self, path: Path) -> ReferenceBatches:

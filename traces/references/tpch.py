@@ -39,7 +39,7 @@ _MOST_LINEITEMS = 7
 _SUPPLIERS = 4
 
 
-class _Table(NamedTuple):
+class _TablePlace(NamedTuple):
     """Places of a table and of its index."""
 
     rows: int
@@ -62,7 +62,7 @@ class Stream(Generated):
             raise errors.UnknownNameError("lookups of TPC-H", self.lookups, _LOOKUPS)
 
     @cached_property
-    def tables(self) -> dict[str, _Table]:
+    def tables(self) -> dict[str, _TablePlace]:
         tables, first, fanout = {}, 0, self.page_size // _ENTRY
         for name, (rows, width) in _TABLES.items():
             rows = max(1, int(rows * self.scale))
@@ -71,7 +71,7 @@ class Stream(Generated):
                 entries = -(-entries // fanout)
                 levels.append(end)
                 end += entries
-            tables[name] = _Table(rows, self.page_size // width, first, levels, end)
+            tables[name] = _TablePlace(rows, self.page_size // width, first, levels, end)
             first = end
         return tables
 
@@ -102,7 +102,7 @@ class Stream(Generated):
             "customer": np.where(buyer < rows["customer"], buyer, np.maximum(rows["customer"] - 2, 0)),
         }
 
-    def _pages(self, table: _Table, keys: Integers) -> Integers:
+    def _pages(self, table: _TablePlace, keys: Integers) -> Integers:
         fanout = self.page_size // _ENTRY
         levels = [begin + keys // fanout ** (level + 1) for level, begin in enumerate(table.levels)]
         return np.stack([*levels[::-1], table.first + keys // table.page_rows], axis=1)

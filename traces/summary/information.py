@@ -53,7 +53,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
     return {"format": whole.format, "basis": basis(whole.path, whole.format or ""), **summary.as_dict(), "provenance": provenance}
 
 
-class _Operation:
+class _OperationSummary:
     """The requests of one operation."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Summary:
 
     def __init__(self) -> None:
         self.requests = self.sequential = self.backward = 0
-        self.operations: dict[int, _Operation] = {}
+        self.operations: dict[int, _OperationSummary] = {}
         self.labels: dict[str, int] = {}
         self.touched, self.over_time, self.between = Touched(), OverTime(), Histogram()
         self.clock, self.curve, self.unknown = Clock(), LruCurve(0.0, MOST_PAGES), frozenset[str]()
@@ -96,7 +96,7 @@ class _Summary:
     def add(self, batch: pa.RecordBatch) -> None:
         device, operation, offset, length = (column(batch, name).astype(np.int64) for name in ("device", "operation", "offset", "length"))
         for kind in np.unique(operation).tolist():
-            self.operations.setdefault(kind, _Operation()).add(length[operation == kind])
+            self.operations.setdefault(kind, _OperationSummary()).add(length[operation == kind])
         placed = operation != FLUSH
         self._follow(device[placed], offset[placed], length[placed])
         touched = np.where((operation == READ) | (operation == WRITE), np.minimum(length, MOST_TOUCHED), 0)

@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Steps:
+class HitSteps:
     """Hits by size, ascending, shape (n,) each; between two sizes those of the smaller."""
 
     sizes: Integers
@@ -47,8 +47,8 @@ class MissCurve:
     #: The share of pages that were looked at: 1 where all is exact.
     rate: float
     #: Steps of all pages that were looked at, and of disjoint parts of a sample, from when not all pages were in it.
-    whole: Steps = field(repr=False)
-    parts: Sequence[Steps] = field(default=(), repr=False)
+    whole: HitSteps = field(repr=False)
+    parts: Sequence[HitSteps] = field(default=(), repr=False)
 
     @property
     def sizes(self) -> Integers:
@@ -105,7 +105,7 @@ class _Hits:
         _count(distances, scale, self.by_distance)
 
 
-def _steps(references: float, *parts: _Hits) -> Steps:
+def _steps(references: float, *parts: _Hits) -> HitSteps:
     """Hits by size; a sample that has fewer references than its rate promises lacks hot pages, which any size serves: SHARDS-adj.
 
     A distance of a sample stands for the middle of those that are as likely.
@@ -120,7 +120,7 @@ def _steps(references: float, *parts: _Hits) -> Steps:
     order = np.argsort(sizes, kind="stable")
     sizes, totals = sizes[order], np.cumsum(hits[order])
     last = np.append(sizes[1:] != sizes[:-1], True)[: len(sizes)]
-    return Steps(sizes[last], totals[last])
+    return HitSteps(sizes[last], totals[last])
 
 
 class LruCurve:

@@ -102,7 +102,7 @@ WORKLOADS = Family("traces.transactions", "workload of transactions", Member)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cut:
+class _TransactionCut:
     """The parameters of references that become transactions."""
 
     each: int = parameters.count("references of a transaction", default=20)
@@ -134,7 +134,7 @@ def workload(text: str, **values: Any) -> TransactionStream:
     own_file = Path(name) if name.endswith(".py") else None
     if name in WORKLOADS.names() or (own_file is not None and WORKLOADS.is_defined_in(own_file)):
         return parsed(text, WORKLOADS.load(name).Workload, values)
-    names = {field.name.replace("_", "-") for field in dataclasses.fields(_Cut)}
+    names = {field.name.replace("_", "-") for field in dataclasses.fields(_TransactionCut)}
     parts = [part.strip() for part in text.partition(":")[2].split(",") if part.strip()]
     cutting = [part for part in parts if part.partition("=")[0].strip() in names]
     mine, rest = (f"{name}:{','.join(each)}" for each in (cutting, [part for part in parts if part not in cutting]))
@@ -143,9 +143,9 @@ def workload(text: str, **values: Any) -> TransactionStream:
             raise errors.UnknownNameError(WORKLOADS.kind, name, [*WORKLOADS.names(), *GENERATORS.names()])
         if other := rest.partition(":")[2]:
             raise errors.UnknownNameError("parameter of a recorded trace", other.partition("=")[0], ["each", "batch", "page-size"])
-        cut = parsed(mine, _Cut, values)
+        cut = parsed(mine, _TransactionCut, values)
         return CutReferences(*numbered(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
-    cut, declared = parsed(mine, _Cut, values), GENERATORS.load(name).Stream
+    cut, declared = parsed(mine, _TransactionCut, values), GENERATORS.load(name).Stream
     once, endless = parsed(rest, declared, values), parsed(rest, declared, {"references": _ENDLESS} | values)
     if endless.most_pages is None or once.most_pages is None:
         return CutReferences(*numbered(once), each=cut.each, batch=cut.batch)

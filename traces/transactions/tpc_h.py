@@ -149,7 +149,7 @@ _LEAST_RATIO = 0.001
 _LEAST_TIME = 0.01
 
 
-class _Relation(NamedTuple):
+class _RelationPlace(NamedTuple):
     """Place of a relation."""
 
     first: int
@@ -188,10 +188,10 @@ class Workload(TransactionWorkload):
             object.__setattr__(self, "streams", STREAMS[max(least for least in STREAMS if least <= self.scale)])
 
     @cached_property
-    def relations(self) -> dict[str, _Relation]:
+    def relations(self) -> dict[str, _RelationPlace]:
         relations, first = {}, 0
         for name, (rows, width) in RELATIONS.items():
-            relations[name] = _Relation(first, max(1, -(-round(rows * self.scale) // rows_of_a_page(width, self.fill))))
+            relations[name] = _RelationPlace(first, max(1, -(-round(rows * self.scale) // rows_of_a_page(width, self.fill))))
             first += relations[name].pages
         return relations
 

@@ -64,7 +64,7 @@ class _Growth(NamedTuple):
     pooled: Pages
 
 
-class _Block(NamedTuple):
+class _GraphBlock(NamedTuple):
     """A block's own small graph: its pages, their edges one after another, the lists, each page's number, and which edges have met."""
 
     pages: Pages
@@ -113,7 +113,7 @@ def ordered(graph: PageGraph, block: int) -> Pages:
     begins = begins[:-1]
     most = int(np.diff(begins).max(initial=0))
     order = np.empty(graph.edges, np.int32)
-    local = _Block(
+    local = _GraphBlock(
         np.empty((2 * most + 2, COLUMNS), np.int32),
         np.empty((2 * most, 2), np.int32),
         np.empty(most + 1, np.int32),
@@ -218,7 +218,7 @@ def _sort_by_block(ends: _Ends, pages: Pages, begins: Pages, by_block: Pages) ->
 
 
 @lean_kernel
-def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _Block, order: Pages) -> None:
+def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _GraphBlock, order: Pages) -> None:
     """Put the edges of each block into the order of `ordered`."""
     place_in_order = 0
     for number in range(begins.shape[0] - 1):
@@ -244,7 +244,7 @@ def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _
 
 
 @lean_kernel
-def _lay_down(ends: _Ends, edges: Pages, pages: Pages, number: int, block: _Block) -> int:
+def _lay_down(ends: _Ends, edges: Pages, pages: Pages, number: int, block: _GraphBlock) -> int:
     count = 0
     for place in range(edges.shape[0]):
         block.met[place] = False
@@ -274,7 +274,7 @@ def _lay_down(ends: _Ends, edges: Pages, pages: Pages, number: int, block: _Bloc
 
 
 @lean_kernel
-def _bring(block: _Block, heads: Pages, page: int, edges: Pages, order: Pages, place_in_order: int, least: int) -> tuple[int, int]:
+def _bring(block: _GraphBlock, heads: Pages, page: int, edges: Pages, order: Pages, place_in_order: int, least: int) -> tuple[int, int]:
     """Let a page meet all its partners in the block; returns how many edges are ordered now, and the first list that may hold a page."""
     block.pages[page, _HERE] = 1
     for place in range(block.pages[page, _BEGIN], block.pages[page + 1, _BEGIN]):

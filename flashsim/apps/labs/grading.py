@@ -71,7 +71,7 @@ class _Exactly(type):
         return type(value) is int
 
 
-class Whole(int, metaclass=_Exactly):
+class WholeNumber(int, metaclass=_Exactly):
     """A whole number in an answer; unlike for `int`, True and False are none."""
 
 

@@ -109,7 +109,7 @@ def seal_program() -> list[tuple[int, int, int, int]]:
     return [*lines, (_RETURN, 0, 0, _KILL)]
 
 
-class Process:
+class SubmissionProcess:
     """A process in a group of its own, with lines to it and from it; whatever it does, nothing is waited for beyond an end.
 
     Parameters
@@ -221,7 +221,7 @@ class Submission:
         self._start()
 
     def _start(self) -> None:
-        self.process = Process([sys.executable, "-S", "-s", "-B", worker.__file__], self.end, self.late, self.spent)
+        self.process = SubmissionProcess([sys.executable, "-S", "-s", "-B", worker.__file__], self.end, self.late, self.spent)
         self.objects, self.others = 0, dict[int, Submission]()
         try:
             self._send(self.task)

@@ -28,7 +28,7 @@ from flashsim.core.compiling import Part
 from flashsim.core.errors import DamagedFileError, FlashsimError, UnknownNameError
 from flashsim.core.members import Family, optional
 from flashsim.experiments.judging.cells import NULLS, Cell
-from flashsim.experiments.judging.claims import Claim, Judgement, Parameter
+from flashsim.experiments.judging.claims import ChosenParameter, Claim, Judgement
 from flashsim.experiments.presentation.report import Section
 from flashsim.experiments.presentation.tables import Entry, Table
 from flashsim.experiments.runs.jobs import KINDS, Job, Results, Settings
@@ -195,7 +195,7 @@ def load(name: str) -> Paper:
     exhibits = Family(folder.__name__, f"exhibit of {name}", Exhibit)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-        parameters = {each: Parameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
+        parameters = {each: ChosenParameter(each, entry["how"], entry["from"]) for each, entry in document.get("parameters", {}).items()}
         entries = document["claims"]  # by id, or with their ids
         if isinstance(entries, dict):
             entries = [{"id": id, **entry} for id, entry in entries.items()]
@@ -238,7 +238,7 @@ def _is(value: object, hint: Any) -> bool:
             return hint is Any or type(value) in kinds or (hint is float and type(value) is int)
 
 
-class _Rows(dict[str, Any]):
+class _ClaimRows(dict[str, Any]):
     """Limits or published values of a claim; one that the claims' file lacks is refused where it is asked for."""
 
     def __init__(self, rows: Mapping[str, Any], claim: str, kind: str) -> None:
@@ -249,12 +249,12 @@ class _Rows(dict[str, Any]):
         raise DamagedFileError(f"{self.place}: '{name}' is missing")
 
 
-def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Parameter], changed: Sequence[Mapping[str, Any]]) -> Claim:
+def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, ChosenParameter], changed: Sequence[Mapping[str, Any]]) -> Claim:
     said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry, {"rests_on"})
     if said.get("null", NULLS[0]) not in NULLS:
         raise ValueError(f"claim {entry['id']}: null = '{said['null']}' is none of {', '.join(NULLS)}")
     said |= {"paper": paper, "rests_on": [parameters[name] for name in entry.get("rests_on", ())], "values": entry}
-    said |= {key: _Rows(said.get(key, {}), claim=f"{paper}/{entry['id']}", kind=key) for key in ("limits", "published")}
+    said |= {key: _ClaimRows(said.get(key, {}), claim=f"{paper}/{entry['id']}", kind=key) for key in ("limits", "published")}
     if "cause" in entry:
         said.setdefault("experiment", entry["exhibit"])
     name = f"{paper}/{entry['id']}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from flashsim.apps.programs.load_runs import LATENCIES, Load, LoadStudy, find_load, run_repeatedly
+from flashsim.apps.programs.load_runs import LATENCIES, LoadStudy, TraceLoad, find_load, run_repeatedly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
@@ -261,7 +261,7 @@ def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey)
     state = study.state if preset.flash else ""
     if state:
         preconditioning.parse_state(state, preset, parameter="state")
-    load = asdict(Load(study.trace, study.format, device, state, study.seed, what.pace(), study.limit))
+    load = asdict(TraceLoad(study.trace, study.format, device, state, study.seed, what.pace(), study.limit))
     stamps, bound = dict(study.stamps) | kept.stamps([device]), study.bound
     return (
         Job.of(run_repeatedly, f"{preset.name} as recorded", device, load=load, stamps=stamps, repeats=study.repeats),

@@ -32,7 +32,7 @@ _MAP = re.compile(r"([0-9a-f]+)-([0-9a-f]+) .(.).s [0-9a-f]+ \S+ \d+ +(/.*)")
 
 
 @dataclass
-class State:
+class ProcessState:
     """A process when its recording begins, its threads, what the recording misses of what it did before, and its standard output's path."""
 
     process: Process
@@ -41,13 +41,13 @@ class State:
     output: str = ""
 
 
-def state_of_own(folder: str) -> State:
+def state_of_own(folder: str) -> ProcessState:
     """The state that a program has which this process runs in a folder: standard input and output."""
-    return State(_process_of(os.getpid(), 0, folder, (0, 1, 2)), output=os.readlink("/proc/self/fd/1"))
+    return ProcessState(_process_of(os.getpid(), 0, folder, (0, 1, 2)), output=os.readlink("/proc/self/fd/1"))
 
 
 @contextmanager
-def standing(pid: int) -> Iterator[State]:
+def standing(pid: int) -> Iterator[ProcessState]:
     """The state of a process that stands still.
 
     Raises
@@ -67,7 +67,7 @@ def standing(pid: int) -> Iterator[State]:
         raise RefusedError(f"record: process {pid} is another user's") from None
     try:
         is_still = _wait(lambda: _is_still(pid))
-        state = State(_process_of(pid, pid, folder), [int(each) for each in os.listdir(f"/proc/{pid}/task")])
+        state = ProcessState(_process_of(pid, pid, folder), [int(each) for each in os.listdir(f"/proc/{pid}/task")])
         _look_at_memory(pid, state)
         if not is_still:
             state.missed["where in its files the process was, as it did not stand still"] = {f"process {pid}"}
@@ -82,7 +82,7 @@ def standing(pid: int) -> Iterator[State]:
                 os.kill(pid, signal.SIGCONT)
 
 
-def wait_attached(pid: int, strace: subprocess.Popen[bytes], state: State) -> None:
+def wait_attached(pid: int, strace: subprocess.Popen[bytes], state: ProcessState) -> None:
     """Wait until strace watches all threads of a process, or has ended."""
     if not _wait(lambda: strace.poll() is not None or all(_watcher_of(task) == strace.pid for task in _tasks(pid))):
         state.missed["calls before strace watched all threads"] = {f"process {pid}"}
@@ -178,7 +178,7 @@ def _is_shared(pid: int, first: int, second: int) -> bool:
     return call is not None and ctypes.CDLL(None).syscall(call, pid, pid, 0, first, second) == 0
 
 
-def _look_at_memory(pid: int, state: State) -> None:
+def _look_at_memory(pid: int, state: ProcessState) -> None:
     """Mapped files and rings that a process made before its recording."""
     for line in Path("/proc", str(pid), "maps").read_text(errors="surrogateescape").splitlines():
         match = _MAP.match(line)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, looked_at, modes, watched
 from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
-from flashsim.apps.programs.outcomes import Answer, Coverage, Cut, CutReport, Failure, Outcomes, shortest
+from flashsim.apps.programs.outcomes import CheckAnswer, Coverage, Cut, CutReport, Failure, Outcomes, shortest
 from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
 from flashsim.core.errors import RefusedError, option
 from flashsim.core.protocols import Progress
@@ -32,7 +32,7 @@ _LINES = 12
 OUTCOMES = 32
 
 
-class Drive(NamedTuple):
+class DriveRules(NamedTuple):
     """Rules of a drive for writes that it has acknowledged."""
 
     #: It honours flushes, or its cache does not lose its content.
@@ -59,7 +59,7 @@ class PowerCuts:
         before: Mapping[str, bytes],
         after: Mapping[str, bytes],
         check: str,
-        drive: Drive,
+        drive: DriveRules,
         outcomes: int = OUTCOMES,
         seed: int = 0,
         limit: float = 60.0,
@@ -84,7 +84,7 @@ class PowerCuts:
         self._on_drive = DriveCuts(recording.table, drive.device, drive.keeps_flushed) if drive.device else None
         self._folders = SimpleQueue[ImageFolder]()
         #: Answers of the check by image, of those that cuts leave and of those that only recipes were tried with.
-        self._answers, self._tried = dict[bytes, Answer | None](), dict[bytes, Answer]()
+        self._answers, self._tried = dict[bytes, CheckAnswer | None](), dict[bytes, CheckAnswer]()
         self._searches = 0
         self.report = CutReport(missed=recording.missed)
         self._effects = list[int]()
@@ -114,10 +114,10 @@ class PowerCuts:
                         fresh.append((cut, image, key))
                 looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
                 for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
-                    self._answers[key] = Answer.of(code, output)
+                    self._answers[key] = CheckAnswer.of(code, output)
                     if code:
                         self.report.failed_images += 1
-                        self._note(cut, Answer.of(code, output), output.strip(), most_failures)
+                        self._note(cut, CheckAnswer.of(code, output), output.strip(), most_failures)
                 self.report.images += len(fresh)
                 progress(cuts[-1].call, len(self.rows), f"{self.report.images:,} images, {self.report.failed_images:,} fail")
         return self.report
@@ -245,7 +245,7 @@ class PowerCuts:
         finally:
             self._folders.put(folder)
 
-    def _note(self, cut: Cut, answer: Answer, output: str, most: int) -> None:
+    def _note(self, cut: Cut, answer: CheckAnswer, output: str, most: int) -> None:
         """Count a failure for one that is known, or note it: one of each answer, and of more with other recipes `most` in all."""
         call, failures = self._call(cut.call), self.report.failures
         alike = [each for each in failures if each.answer == answer]
@@ -258,7 +258,7 @@ class PowerCuts:
                 return
         (there or alike[0]).count += 1
 
-    def _recipe(self, cut: Cut, answer: Answer) -> tuple[str, ...]:
+    def _recipe(self, cut: Cut, answer: CheckAnswer) -> tuple[str, ...]:
         """The shortest recipe that fails with the same answer; after many searches what this cut lost or kept."""
 
         def fails(remains: Remains) -> bool:
@@ -267,7 +267,7 @@ class PowerCuts:
             known = self._answers.get(key) or self._tried.get(key)
             if known is None:
                 code, output = self._look(image, cut.printed)
-                known = self._tried[key] = Answer.of(code, output)
+                known = self._tried[key] = CheckAnswer.of(code, output)
             return known == answer
 
         remains, is_loss = shortest(cut, fails) if self._searches < _SEARCHES else (cut.remains, True)

@@ -83,7 +83,7 @@ def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 @dataclass(frozen=True)
-class Load:
+class TraceLoad:
     """A trace on a drive before anything is run."""
 
     #: File of the trace, and its format.
@@ -120,7 +120,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
         ``report`` (`flashsim.experiments.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns), ``state`` in words,
         ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``, and ``wear``.
     """
-    run = _Runs(Load(**load))
+    run = _LoadRuns(TraceLoad(**load))
     report, statistics = run.replay(1.0)
     device, flash = run.device, run.device.preset.flash
     repetitions, settled = [_sums(statistics, report, device)], True
@@ -187,7 +187,7 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
     It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
     the trace once; ``settled`` is False where a flash drive still had free blocks, or its rate still moved.
     """
-    run, tried = _Runs(Load(**load)), dict[float, dict[str, Any]]()
+    run, tried = _LoadRuns(TraceLoad(**load)), dict[float, dict[str, Any]]()
 
     def play(speed: float) -> dict[str, Any]:
         if speed not in tried:
@@ -242,10 +242,10 @@ def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lam
     return low
 
 
-class _Runs:
+class _LoadRuns:
     """Replays of one trace on copies of one drive."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: TraceLoad) -> None:
         self._load = load
         self._what, self._drive, self.state = _ready(load)
         self.device = self._drive
@@ -330,7 +330,7 @@ class _Runs:
 
 
 @lru_cache(maxsize=1)
-def _ready(load: Load) -> tuple[Survey, Device, str]:
+def _ready(load: TraceLoad) -> tuple[Survey, Device, str]:
     """The trace's survey, and the drive in its state, which a process makes once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlashsimWarning)

@@ -25,7 +25,7 @@ from flashsim.device.survival import written_sectors
 from traces.calls import schema
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.schema import Call
-from traces.calls.volume import Strand
+from traces.calls.volume import ThreadStrand
 
 #: Events at which power is cut at most; of more, every second, or third and so on.
 _MOST = 500
@@ -59,14 +59,14 @@ class ProgramRequests(DeviceRequests):
             self.take(number, call)
         self.finish(self._calls[-1].end if self._calls else 0)
 
-    def _write_back(self, file: int, pages: Any, strand: Strand, time: int) -> list[int]:
+    def _write_back(self, file: int, pages: Any, strand: ThreadStrand, time: int) -> list[int]:
         pages = sorted(pages)
         numbers = super()._write_back(file, pages, strand, time)
         if file >= 0:
             self.pages |= {number: (file, first) for number, (first, _) in zip(numbers, self._pieces(file, pages), strict=True)}
         return numbers
 
-    def _direct(self, call: Call, strand: Strand) -> None:
+    def _direct(self, call: Call, strand: ThreadStrand) -> None:
         super()._direct(call, strand)
         if call.call in schema.WRITES:
             begin, number = (call.offset or 0) // SECTOR * SECTOR, self.requests.count
@@ -75,7 +75,7 @@ class ProgramRequests(DeviceRequests):
                 self.pages[number - back] = call.file, begin // PAGE
                 begin += length
 
-    def _commit(self, strand: Strand, time: int) -> int:
+    def _commit(self, strand: ThreadStrand, time: int) -> int:
         first = self.requests.count
         last = super()._commit(strand, time)
         if self.requests.count > first:

@@ -33,7 +33,7 @@ Class = tuple[int, int]
 _Drawn = tuple[set[Page | None], set[Page]]
 
 
-class State(NamedTuple):
+class PageState(NamedTuple):
     """What the drive has of a page: how many of its writes, and where it is torn."""
 
     writes: int
@@ -43,9 +43,9 @@ class State(NamedTuple):
 class States(NamedTuple):
     """Distinct states of a page of which some writes may be there."""
 
-    whole: State
-    lost: Sequence[State]
-    torn: Sequence[State]
+    whole: PageState
+    lost: Sequence[PageState]
+    torn: Sequence[PageState]
 
 
 class Outcomes:
@@ -98,7 +98,7 @@ class Outcomes:
             yield from chain.from_iterable(self._all(changes) for changes in range(self._end, -1, -1))
             return
         seen, repeats = set[tuple[object, ...]](), 0
-        nothing = ({page: State(0) for page in pages} for pages in (self._visible[0], self._visible[-1]))
+        nothing = ({page: PageState(0) for page in pages} for pages in (self._visible[0], self._visible[-1]))
         first = [(self._end, self._kept(self._end)), (0, next(nothing)), (self._end, next(nothing)), (0, self._kept(0))]
         for changes, states in chain(first, map(self._drawn, self._draws(most // 2))):
             key = (changes, *states.items())
@@ -115,10 +115,10 @@ class Outcomes:
         for states in product(*((each.whole, *each.lost, *each.torn) for each in of_pages)):
             yield self._remains(changes, dict(zip(pages, states, strict=True)))
 
-    def _kept(self, changes: int) -> dict[Page, State]:
-        return {page: State(writes) for page, writes in self._visible[changes].items()}
+    def _kept(self, changes: int) -> dict[Page, PageState]:
+        return {page: PageState(writes) for page, writes in self._visible[changes].items()}
 
-    def _remains(self, changes: int, states: Mapping[Page, State]) -> Remains:
+    def _remains(self, changes: int, states: Mapping[Page, PageState]) -> Remains:
         """Remains of an outcome, which counts as tried."""
         torn = {page: state.tear for page, state in states.items() if state.tear}
         lost = sum(state.tear is None and self._is_lost(page, state.writes, changes) for page, state in states.items())
@@ -164,7 +164,7 @@ class Outcomes:
         drawn = dict(zip(sorted(parts, key=str), self._draw.random(len(parts)), strict=True))
         return {part for part in parts if drawn[part] < lost}, {part for part in parts if part and lost <= drawn[part] < torn}
 
-    def _drawn(self, which: _Drawn) -> tuple[int, dict[Page, State]]:
+    def _drawn(self, which: _Drawn) -> tuple[int, dict[Page, PageState]]:
         lost, torn = which
         changes = int(self._draw.integers(self._end)) if None in lost and self._end else self._end
         states = self._kept(changes)
@@ -198,15 +198,15 @@ class Outcomes:
         if (page, visible) in self._states:
             return self._states[page, visible]
         versions = self._versions_of(page)[: visible + 1]
-        lost = {version: State(writes) for writes, version in reversed(list(enumerate(versions)))}
-        whole, torn = versions[-1], dict[tuple[int, ...], State]()
+        lost = {version: PageState(writes) for writes, version in reversed(list(enumerate(versions)))}
+        whole, torn = versions[-1], dict[tuple[int, ...], PageState]()
         some = [0, *range(max(1, visible + 1 - _VERSIONS), visible + 1)] if self._tears else []
         for (rest, writes), sector in product(combinations(some, 2), range(1, _SECTORS)):
             old, new = versions[rest], versions[writes]
-            torn.setdefault(new[:sector] + old[sector:], State(writes, Tear(rest, 0, sector)))
-            torn.setdefault(old[:sector] + new[sector:], State(writes, Tear(rest, sector, _SECTORS)))
+            torn.setdefault(new[:sector] + old[sector:], PageState(writes, Tear(rest, 0, sector)))
+            torn.setdefault(old[:sector] + new[sector:], PageState(writes, Tear(rest, sector, _SECTORS)))
         torn = {version: state for version, state in torn.items() if version not in lost}
-        states = States(State(visible), [state for version, state in lost.items() if version != whole], list(torn.values()))
+        states = States(PageState(visible), [state for version, state in lost.items() if version != whole], list(torn.values()))
         return self._states.setdefault((page, visible), states)
 
 
@@ -216,7 +216,7 @@ def _words(each: Class) -> str:
     return ", ".join(parts) or "all kept"
 
 
-class Answer(NamedTuple):
+class CheckAnswer(NamedTuple):
     """A check's exit code, and the last line that it printed, in which numbers of several digits are 0: times differ from run to run."""
 
     code: int
@@ -246,7 +246,7 @@ class Failure:
     recipe: tuple[str, ...]
     output: str
     #: What tells one failure from another.
-    answer: Answer
+    answer: CheckAnswer
     #: Images that fail so, each counted for one failure.
     count: int = 1
 

@@ -18,11 +18,11 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.apps.programs.attaching import State, hand_on, standing, state_of_own, wait_attached
+from flashsim.apps.programs.attaching import ProcessState, hand_on, standing, state_of_own, wait_attached
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
-from traces.calls.strace import EXPRESSION, OPTIONS, Reader
+from traces.calls.strace import EXPRESSION, OPTIONS, StraceReader
 from traces.calls.syntax import STRING, escaped, path_of, unescaped
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
@@ -70,7 +70,7 @@ def record(
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
         copied = Sources(lines, since).content
-        reader = Reader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
+        reader = StraceReader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
             reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
             reader.names.whole = escaped(f"{place}/")
@@ -129,7 +129,7 @@ def _reason(text: str, strace: str) -> str:
     return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
 
 
-def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path) -> tuple[int, State]:
+def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path) -> tuple[int, ProcessState]:
     """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
 
     An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets it as well, of the

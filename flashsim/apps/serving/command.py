@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from flashsim.apps.serving.content import FileContent, MemoryContent
 from flashsim.apps.serving.drive import ServedDrive, check_scale
 from flashsim.apps.serving.server import MAXIMUM_CONNECTIONS
-from flashsim.apps.serving.session import LATE, Journal, ServingReport, at_path, at_port, bring_into, export_of, serve, warm_up
+from flashsim.apps.serving.session import LATE, ServingReport, SessionJournal, at_path, at_port, bring_into, export_of, serve, warm_up
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, StandardOutputError, option
 from flashsim.core.request import SECTOR
@@ -79,7 +79,7 @@ def device_serve(
         with activity("filling") as progress:
             state = bring_into(device, store, empty, precondition, progress)
         warm_up(device.preset)
-        journal = Journal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
+        journal = SessionJournal(device.preset, open_files.enter_context(ParquetWriter(trace, origin())) if trace else None)
 
         def ready() -> None:
             pace = {0.0: "no latency imposed", 1.0: "in real time"}.get(time_scale, f"{time_scale:g} real seconds a simulated one")
@@ -98,7 +98,7 @@ def device_serve(
     return listing
 
 
-def _summary(session: ServingReport, journal: Journal) -> list[str]:
+def _summary(session: ServingReport, journal: SessionJournal) -> list[str]:
     lines = [f"served for {session.seconds:.1f} s: {session.clients:,} connections, {journal.requests:,} requests"]
     counts = (
         (session.turned_away, f"connections were refused: at most {MAXIMUM_CONNECTIONS} clients at a time"),

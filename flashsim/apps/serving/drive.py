@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from flashsim.apps.serving.content import Content
-from flashsim.apps.serving.protocol import EIO, EPERM, OK, CommandFlag, Export, NbdCommand, Request, error_number, refusal
+from flashsim.apps.serving.protocol import EIO, EPERM, OK, ClientRequest, CommandFlag, Export, NbdCommand, error_number, refusal
 from flashsim.core.errors import InvalidParameterError, ReadOnlyDeviceError
 from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, REQUEST, TRIM, WRITE, Completions, Integers
 from flashsim.core.units import NEVER
@@ -83,7 +83,7 @@ class ServedDrive:
     def outstanding(self) -> int:
         return len(self._arrived) + len(self._inside)
 
-    def take(self, request: Request, stream: int, received: int) -> ServedRequest:
+    def take(self, request: ClientRequest, stream: int, received: int) -> ServedRequest:
         """Let a request have its effect and enter the drive, or be refused; `stream` says whose it is, `received` (real, ns) since when."""
         error, data = refusal(request, self.export), b""
         if not error and self.read_only_because and request.command in (NbdCommand.WRITE, NbdCommand.WRITE_ZEROES):
@@ -106,7 +106,7 @@ class ServedDrive:
             self._arrived.append(served)
         return served
 
-    def _affect(self, request: Request) -> bytes:
+    def _affect(self, request: ClientRequest) -> bytes:
         if request.command == NbdCommand.READ:
             return self.content.read(request.offset, request.length)
         if request.command == NbdCommand.WRITE:

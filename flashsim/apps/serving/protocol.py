@@ -55,13 +55,13 @@ class TransmissionFlag(IntFlag):
     CAN_MULTI_CONN = 256
 
 
-class Option(IntEnum):
+class ClientOption(IntEnum):
     """Options of a client in the handshake; any other number is refused as unsupported."""
 
     EXPORT_NAME, ABORT, LIST, INFO, GO = 1, 2, 3, 6, 7
 
 
-class Answer(IntEnum):
+class OptionReply(IntEnum):
     """The kinds of replies to options."""
 
     ACK, SERVER, INFO = 1, 2, 3
@@ -127,7 +127,7 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ClientRequest:
     """One request of a client; `data` is empty but for writes."""
 
     command: int
@@ -138,7 +138,7 @@ class Request:
     data: bytes = b""
 
 
-def refusal(request: Request, export: Export) -> int:
+def refusal(request: ClientRequest, export: Export) -> int:
     """The error that a request is refused with at once, OK if it is not."""
     command = request.command
     allowed = int(CommandFlag.FUA | CommandFlag.NO_HOLE) if command == NbdCommand.WRITE_ZEROES else int(CommandFlag.FUA)
@@ -196,11 +196,11 @@ class Conversation:
         self._export = export
         self._incoming = bytearray()
         self._outgoing = bytearray()
-        self._requests: list[Request] = []
+        self._requests: list[ClientRequest] = []
         self._script = self._negotiate()
         self._next_size = next(self._script)
 
-    def receive(self, data: bytes) -> list[Request]:
+    def receive(self, data: bytes) -> list[ClientRequest]:
         """Take bytes from the client; return the requests that they complete."""
         self._incoming += data
         while not self.ended and len(self._incoming) >= self._next_size:
@@ -236,21 +236,21 @@ class Conversation:
             if magic != _OPTION_MAGIC or length > _MAXIMUM_OPTION:
                 raise _BreachError
             data = yield length
-            if option == Option.EXPORT_NAME:  # the old way, whose only refusal is to hang up
+            if option == ClientOption.EXPORT_NAME:  # the old way, whose only refusal is to hang up
                 if not self._offers(data):
                     raise _BreachError
                 self._is_negotiated = True
                 self._outgoing += _EXPORT_NAME_REPLY.pack(self._export.size, self._export.flags)
                 self._outgoing += b"" if flags & HandshakeFlag.NO_ZEROES else _PADDING
-            elif option == Option.ABORT:
-                self._answer(option, Answer.ACK)
+            elif option == ClientOption.ABORT:
+                self._answer(option, OptionReply.ACK)
                 return
-            elif option == Option.LIST:
+            elif option == ClientOption.LIST:
                 self._list(data)
-            elif option in (Option.INFO, Option.GO):
-                self._is_negotiated = self._describe(option, data) and option == Option.GO
+            elif option in (ClientOption.INFO, ClientOption.GO):
+                self._is_negotiated = self._describe(option, data) and option == ClientOption.GO
             else:
-                self._answer(option, Answer.UNSUPPORTED)
+                self._answer(option, OptionReply.UNSUPPORTED)
         yield from self._transmit()
 
     def _transmit(self) -> Wanting:
@@ -265,7 +265,7 @@ class Conversation:
                 if length > MAXIMUM_BLOCK:
                     raise _BreachError  # rather than to take in what will be refused
                 data = yield length
-            self._requests.append(Request(command, flags, cookie, offset, length, data))
+            self._requests.append(ClientRequest(command, flags, cookie, offset, length, data))
 
     def _offers(self, name: bytes) -> bool:
         return name in (b"", self._export.name.encode())
@@ -279,11 +279,11 @@ class Conversation:
 
     def _list(self, data: bytes) -> None:
         if data:
-            self._answer(Option.LIST, Answer.INVALID, b"LIST takes no data")
+            self._answer(ClientOption.LIST, OptionReply.INVALID, b"LIST takes no data")
             return
         name = self._export.name.encode()
-        self._answer(Option.LIST, Answer.SERVER, len(name).to_bytes(4, "big") + name + self._export.description.encode())
-        self._answer(Option.LIST, Answer.ACK)
+        self._answer(ClientOption.LIST, OptionReply.SERVER, len(name).to_bytes(4, "big") + name + self._export.description.encode())
+        self._answer(ClientOption.LIST, OptionReply.ACK)
 
     def _describe(self, option: int, data: bytes) -> bool:
         try:
@@ -291,20 +291,20 @@ class Conversation:
             (count,) = struct.unpack_from(">H", data, 4 + length)
             numbers = struct.unpack_from(f">{count}H", data, 6 + length)
         except struct.error:
-            return self._refuse(option, Answer.INVALID, b"the option is too short for what it announces")
+            return self._refuse(option, OptionReply.INVALID, b"the option is too short for what it announces")
         if len(data) != 6 + length + 2 * count:
-            return self._refuse(option, Answer.INVALID, b"the option is longer than what it announces")
+            return self._refuse(option, OptionReply.INVALID, b"the option is longer than what it announces")
         if not self._offers(data[4 : 4 + length]):
-            return self._refuse(option, Answer.UNKNOWN, b"no such export; there is " + self._export.name.encode())
+            return self._refuse(option, OptionReply.UNKNOWN, b"no such export; there is " + self._export.name.encode())
         export = self._export
         infos = {
             Info.NAME: export.name.encode(),
             Info.DESCRIPTION: export.description.encode(),
             Info.BLOCK_SIZE: struct.pack(">III", export.block, max(export.block, _PREFERRED_BLOCK), MAXIMUM_BLOCK),
         }
-        self._answer(option, Answer.INFO, struct.pack(">HQH", Info.EXPORT, export.size, export.flags))
+        self._answer(option, OptionReply.INFO, struct.pack(">HQH", Info.EXPORT, export.size, export.flags))
         for info, content in infos.items():
             if info in numbers:
-                self._answer(option, Answer.INFO, info.to_bytes(2, "big") + content)
-        self._answer(option, Answer.ACK)
+                self._answer(option, OptionReply.INFO, info.to_bytes(2, "big") + content)
+        self._answer(option, OptionReply.ACK)
         return True

@@ -11,7 +11,7 @@ from selectors import SelectSelector
 from time import monotonic_ns
 
 from flashsim.apps.serving.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.protocol import MAXIMUM_BLOCK, Conversation, NbdCommand, Request, reply
+from flashsim.apps.serving.protocol import MAXIMUM_BLOCK, ClientRequest, Conversation, NbdCommand, reply
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MIB, MICROSECONDS, NEVER, SECONDS
 
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         self._conversation = Conversation(server.drive.export)
         self._transport: asyncio.Transport | None = None
         self._stream = -1
-        self._queue: deque[Request] = deque()  # requests that the drive is not to have yet
+        self._queue: deque[ClientRequest] = deque()  # requests that the drive is not to have yet
         self._requests = self._bytes = 0  # outstanding
         self._stuffed = False  # the client does not read what it is sent
 

@@ -164,7 +164,7 @@ def _load(device: Device, extents: list[tuple[int, int]], progress: Progress | N
                 progress(min(filled, total), total, "filling")
 
 
-class Journal:
+class SessionJournal:
     """Collects requests in constant memory; percentiles are within 0.2 %.
 
     A `trace` gets arrival, start and completion in the drive's time, and as `tag` the real nanoseconds from a request's coming to its reply
@@ -285,7 +285,7 @@ def warm_up(preset: Preset) -> None:
     device.advance(device.next_event, every=True)
 
 
-def serve(drive: ServedDrive, address: Address, journal: Journal, command: str | None, ready: Callable[[], None]) -> ServingReport:
+def serve(drive: ServedDrive, address: Address, journal: SessionJournal, command: str | None, ready: Callable[[], None]) -> ServingReport:
     """Serve until SIGINT, SIGTERM, or the end of a shell command that finds the address in its variable ``uri``.
 
     `ready` is called once clients can connect.
@@ -294,7 +294,9 @@ def serve(drive: ServedDrive, address: Address, journal: Journal, command: str |
         return runner.run(_serve(drive, address, journal, command, ready))
 
 
-async def _serve(drive: ServedDrive, address: Address, journal: Journal, command: str | None, ready: Callable[[], None]) -> ServingReport:
+async def _serve(
+    drive: ServedDrive, address: Address, journal: SessionJournal, command: str | None, ready: Callable[[], None]
+) -> ServingReport:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     problems: list[BaseException] = []
 

@@ -40,7 +40,7 @@ def check(inside: Inside, parameters: SsdParameters) -> None:
         raise InvalidParameterError("memory", inside.memory, f"the drive itself holds {parameters.capacity} B")
 
 
-class Energy(NamedTuple):
+class InsideEnergy(NamedTuple):
     """Energy of one drive by state, pJ."""
 
     idle: int
@@ -53,11 +53,11 @@ class Energy(NamedTuple):
         return self.reading + self.cores
 
 
-def energy_of(inside: Inside, statistics: Mapping[str, Any], elapsed: int) -> Energy:
+def energy_of(inside: Inside, statistics: Mapping[str, Any], elapsed: int) -> InsideEnergy:
     """The energy of a run that took so many ns, from what `flashsim.device.smart.runtime.SmartDrive.statistics` counted in it.
 
     >>> inside = Inside(memory=1, cores=2, page_work=0, tuple_work=0, column_work=0, match_work=0, idle=4000, active=9000, core_power=500)
     >>> energy_of(inside, {"bus_busy_ns": 10**9, "core_busy_ns": 2 * 10**9}, 3 * 10**9)
-    Energy(idle=12000000000000, reading=9000000000000, cores=1000000000000)
+    InsideEnergy(idle=12000000000000, reading=9000000000000, cores=1000000000000)
     """
-    return Energy(elapsed * inside.idle, statistics["bus_busy_ns"] * inside.active, statistics["core_busy_ns"] * inside.core_power)
+    return InsideEnergy(elapsed * inside.idle, statistics["bus_busy_ns"] * inside.active, statistics["core_busy_ns"] * inside.core_power)

@@ -16,7 +16,7 @@ from flashsim.device.smart.inside import Inside
 MOST_WORK = 3600 * SECONDS
 
 
-class Steps(NamedTuple):
+class ProgramSteps(NamedTuple):
     """Extents in the order in which a program reads them, shape (n,) each."""
 
     offsets: Integers  #: Where each extent begins on the drive, bytes.
@@ -32,7 +32,7 @@ class Steps(NamedTuple):
 class Task(NamedTuple):
     """Steps of a program on one drive, and its demands on that drive."""
 
-    steps: Steps
+    steps: ProgramSteps
     memory: int = 0  #: Bytes of the drive's memory for the program's own tables, beside extents and results.
     threads: int = 1  #: Most cores at work on it at once.
     #: Bytes of parameters that the host sends with OPEN: the program's arguments, a hash table, a Bloom filter.  They lie in the

@@ -83,7 +83,7 @@ class Session:
 
 
 @dataclass(eq=False)
-class Command:
+class SessionCommand:
     """A command of the protocol under way."""
 
     verb: Verb
@@ -149,13 +149,13 @@ class SmartDrive:
 
     def open(self, task: Task) -> int:
         """Send OPEN now; return the command's number, which its `Answer` bears.  Of parameters the drive takes what its memory holds."""
-        return self._send(Command(Verb.OPEN, task=task), WRITE, max(min(task.parameters, self.inside.memory), 1))
+        return self._send(SessionCommand(Verb.OPEN, task=task), WRITE, max(min(task.parameters, self.inside.memory), 1))
 
     def get(self, session: int, most: int) -> int:
         """Send GET now, for at most so many bytes of results, one or more; return the command's number."""
         if most < 1:
             raise InvalidParameterError("most", most, "GET brings at least 1 B if there is any")
-        command = Command(Verb.GET, session, self.sessions.get(session))
+        command = SessionCommand(Verb.GET, session, self.sessions.get(session))
         if command.session and command.session.live:
             command.results = min(most, command.session.results)
             command.session.results -= command.results
@@ -164,9 +164,9 @@ class SmartDrive:
 
     def close(self, session: int) -> int:
         """Send CLOSE now; return the command's number."""
-        return self._send(Command(Verb.CLOSE, session, self.sessions.get(session)), WRITE, 1)
+        return self._send(SessionCommand(Verb.CLOSE, session, self.sessions.get(session)), WRITE, 1)
 
-    def _send(self, command: Command, operation: int, size: int) -> int:
+    def _send(self, command: SessionCommand, operation: int, size: int) -> int:
         if command.session:
             command.session.commands += 1
         length = -(-min(size, self.model.capacity) // SECTOR) * SECTOR
@@ -219,7 +219,7 @@ class SmartDrive:
         self._step_is_done(session)
         self._drained(session)
 
-    def _answer(self, command: Command) -> Answer:
+    def _answer(self, command: SessionCommand) -> Answer:
         """A command of the protocol has passed the link."""
         if command.task is not None:
             status, session = self._open(command.task)

@@ -9,12 +9,12 @@ from flashsim.core.host_specification import delay
 from flashsim.execution.pooled.log_writer import LogWriter
 from flashsim.execution.pooled.logging_design import HURRY, Logging
 from flashsim.storage.log import records
-from flashsim.storage.log.durable import TABLE, Write
+from flashsim.storage.log.durable import TABLE, DurableWrite
 from flashsim.storage.log.records import FREE, FREE_ENTRY, Entry, Record
 from flashsim.storage.log.recovery import CLEANED, IN_LOG, IN_LOG_AT_ONCE, IN_TABLE, MODIFIED, REPLACED, WRITTEN
 
 #: Sends a write to the SSD: the write, the first sector of the table and how many, and what follows when it has completed.
-SendSectors = Callable[[Write, int, int, Callable[[], object]], object]
+SendSectors = Callable[[DurableWrite, int, int, Callable[[], object]], object]
 
 _KINDS = dict.fromkeys((REPLACED, MODIFIED), records.SSD_PRE_WRITE_INVALIDATE)
 _KINDS |= {WRITTEN: records.SSD_POST_WRITE, CLEANED: records.SSD_LAZY_CLEANED}
@@ -145,7 +145,7 @@ class FrameTable:
 
     def _write(self, items: list[tuple[int, Entry]], frames: range, written: Callable[[], object]) -> None:
         first = frames.start // self.restart.in_a_sector
-        self._send(Write(TABLE, tuple(items)), first, -(-frames.stop // self.restart.in_a_sector) - first, written)
+        self._send(DurableWrite(TABLE, tuple(items)), first, -(-frames.stop // self.restart.in_a_sector) - first, written)
 
     def flush_after(self, pause: int) -> None:
         """Write the table chunk by chunk, again and again (Do, 2012, figure 4.6)."""

@@ -15,13 +15,13 @@ from flashsim.execution.pooled.log_tables import RECORD, LogTables, with_room
 from flashsim.execution.pooled.tables import BOOT_PAGE, DISK_PAGES, SSD_FRAME, TABLE_CHUNK, TABLE_SECTOR, THE_LOG, Tables
 from flashsim.storage.extension import manager
 from flashsim.storage.log import records
-from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Write, whole_sectors
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, DurableWrite, whole_sectors
 from flashsim.storage.log.records import Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import Recovery
 from flashsim.storage.pool.reference import refer
 
 
-class _Rows(dict[int, Any]):
+class _EntryRows(dict[int, Any]):
     """Surviving entries by number, made from arrays when it is read; what is set since is kept."""
 
     def __init__(self, made: Callable[[int], Any], since: dict[int, Any] | None = None) -> None:
@@ -35,8 +35,8 @@ class _Rows(dict[int, Any]):
         row = self[key]
         return default if row is None else row
 
-    def copy(self) -> _Rows:
-        return _Rows(self._made, self)
+    def copy(self) -> _EntryRows:
+        return _EntryRows(self._made, self)
 
 
 class DurableImage(Durable):
@@ -51,7 +51,7 @@ class DurableImage(Durable):
         self._bytes, self._has_images = int(scalars.bytes), bool(scalars.images)
         self.payload = log.payload[: scalars.payload].copy()
         self._pages, self._frames = log.pages.disk.copy(), log.frames.copy()
-        self.disk, self.ssd, self.table, self.log = map(_Rows, (self._version, self._content, self._entry, self.record))
+        self.disk, self.ssd, self.table, self.log = map(_EntryRows, (self._version, self._content, self._entry, self.record))
 
     def _version(self, page: int) -> Version:
         return Version(page, int(self._pages[page]), ())
@@ -110,10 +110,10 @@ def _entries(rows: np.ndarray[Any, Any], before: str, hardened: int) -> list[Ent
     return [Entry(state, page, lsn, hardened) for state, page, lsn in zip(*columns, strict=True)]
 
 
-def image_of(tables: Tables) -> tuple[DurableImage, list[Write]]:
+def image_of(tables: Tables) -> tuple[DurableImage, list[DurableWrite]]:
     """The durable state at this moment, and the writes that devices have not completed."""
     log, slots = tables.log, tables.slots
-    durable, scalars, writes = DurableImage(log), log.scalars, list[Write]()
+    durable, scalars, writes = DurableImage(log), log.scalars, list[DurableWrite]()
     idle = {-who - 1 for who in log.waiting[: scalars.waiting].tolist() if who < 0}
     free = int(tables.scalars.free_slot)
     while free < len(slots):
@@ -145,7 +145,7 @@ def image_of(tables: Tables) -> tuple[DurableImage, list[Write]]:
             target, items = TABLE, [(frame - 1, entry) for frame, entry in taken if frame]
         else:
             continue
-        writes.append(Write(target, tuple(items)))
+        writes.append(DurableWrite(target, tuple(items)))
     return durable, writes
 
 

@@ -8,11 +8,11 @@ import simpy
 
 from flashsim.core.request import SECTOR
 from flashsim.execution.pooled.logging_design import LOG_BLOCK, check_room
-from flashsim.storage.log.durable import FRAMES, LOG, PAGES, Durable, Ring, Write, whole_sectors
+from flashsim.storage.log.durable import FRAMES, LOG, PAGES, Durable, DurableWrite, Ring, whole_sectors
 from flashsim.storage.log.records import LOST, Record
 
 #: Sends a write to the log's device: the write, its place and length in bytes, and what follows when it has completed.
-Send = Callable[[Write, int, int, Callable[[], None]], object]
+Send = Callable[[DurableWrite, int, int, Callable[[], None]], object]
 #: Pages that devices' volatile write buffers hold, where writes are not forced through them.
 _BUFFERED = 6
 
@@ -27,13 +27,13 @@ class DurableWrites:
     def __init__(self, durable: Durable, is_forced: bool) -> None:
         self.durable, self.is_forced = durable, is_forced
         #: Writes that devices have not completed, by number.
-        self.outstanding: dict[int, Write] = {}
+        self.outstanding: dict[int, DurableWrite] = {}
         #: Writes so far.
         self.count = 0
-        self._buffered: deque[Write] = deque()
+        self._buffered: deque[DurableWrite] = deque()
         self._media = durable if is_forced else durable.copy()
 
-    def begin(self, write: Write, then: Callable[[], object], event: simpy.Event) -> None:
+    def begin(self, write: DurableWrite, then: Callable[[], object], event: simpy.Event) -> None:
         """Begin a write that is durable when an event happens, before anybody else hears of that."""
         number, self.count = self.count, self.count + 1
         self.outstanding[number] = write
@@ -47,11 +47,11 @@ class DurableWrites:
         assert event.callbacks is not None
         event.callbacks.insert(0, completed)
 
-    def _buffer(self, write: Write) -> None:
+    def _buffer(self, write: DurableWrite) -> None:
         """Keep pages in the buffer until others have driven them out; the log and the tables are written through."""
         if write.target in (PAGES, FRAMES):
             self._buffered.append(write)
-            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else Write(LOG, ())
+            write = self._buffered.popleft() if len(self._buffered) > _BUFFERED else DurableWrite(LOG, ())
         self._media.apply(write)
 
     def crash(self, draw: np.random.Generator | None) -> Durable:
@@ -134,8 +134,8 @@ class LogWriter:
                 self._write(self._send)
         return lsn
 
-    def _new_records(self, behind: int) -> Write:
-        return Write(LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
+    def _new_records(self, behind: int) -> DurableWrite:
+        return DurableWrite(LOG, tuple(enumerate(self.records[self.end - 1 : behind - 1], self.end)))
 
     def _write(self, send: Send) -> None:
         behind, begin = self.end + 1, self._places[self.end - 1]
@@ -153,7 +153,7 @@ class LogWriter:
 
         send(write, SECTOR + write.place % self._ring.size, length, written)
 
-    def _place(self, write: Write) -> Write:
+    def _place(self, write: DurableWrite) -> DurableWrite:
         """Let a write of records take the next sectors of the device."""
         length = sum(record.length for _, record in write.items)
         place = self._ring.place(self._behind, whole_sectors(length))

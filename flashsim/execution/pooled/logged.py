@@ -26,7 +26,7 @@ from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.storage.extension import manager
 from flashsim.storage.extension.state import FRAME, HOLD_SHIFT, NEWER, PAGE, STATUS
 from flashsim.storage.log import records
-from flashsim.storage.log.durable import BOOT, FRAMES, PAGES, Durable, Ring, Write
+from flashsim.storage.log.durable import BOOT, FRAMES, PAGES, Durable, DurableWrite, Ring
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Boot, Entry, Record, Version
 from flashsim.storage.log.recovery import CLEANED, REPLACED, WRITTEN, Recovery
 
@@ -142,15 +142,15 @@ class LoggedSpecification(PoolSpecification):
 
     # Writes, what waits for what, and what has become of them.
 
-    def _send(self, write: Write, purpose: int, place: tuple[int, int], then: Callable[[], object], event: simpy.Event) -> None:
+    def _send(self, write: DurableWrite, purpose: int, place: tuple[int, int], then: Callable[[], object], event: simpy.Event) -> None:
         self.writes.begin(write, then, event)
         self.devices.ask(self._numbers[purpose], WRITE, *place, event)
 
-    def _send_log(self, write: Write, offset: int, length: int, written: Callable[[], None]) -> None:
+    def _send_log(self, write: DurableWrite, offset: int, length: int, written: Callable[[], None]) -> None:
         self._note(log_writes=1)
         self._send(write, LOG, (offset, length), written, self.env.event())
 
-    def _send_sectors(self, write: Write, first: int, sectors: int, written: Callable[[], object]) -> None:
+    def _send_sectors(self, write: DurableWrite, first: int, sectors: int, written: Callable[[], object]) -> None:
         self._note(table_writes=1)
         place = self.system.ssd * self.system.page_size + first * SECTOR, sectors * SECTOR
         self._send(write, SSD, place, written, self.env.event())
@@ -179,7 +179,7 @@ class LoggedSpecification(PoolSpecification):
                 replacement = self.table.free(frame, REPLACED)
             else:
                 self.table.set(frame, FREE_ENTRY)
-        write, size = Write(FRAMES, ((frame, version),)), self.system.page_size
+        write, size = DurableWrite(FRAMES, ((frame, version),)), self.system.page_size
         self.log.after(
             lambda: least < self.log.end and is_reusable() and self.table.is_durable(replacement),
             lambda: self._send(write, SSD, (frame * size, size), lambda: None, done),
@@ -198,7 +198,7 @@ class LoggedSpecification(PoolSpecification):
     def _ask_disk(self, page: int, count: int, event: simpy.Event, contents: Sequence[Version]) -> None:
         least = self.log.want(max(version.lsn for version in contents)) if self.logging.has("log-before-disk") else 0
         hardened = range(page, page + count) if self.logging.has("harden-before-write") else ()
-        write, size = Write(PAGES, tuple(enumerate(contents, page))), self.system.page_size
+        write, size = DurableWrite(PAGES, tuple(enumerate(contents, page))), self.system.page_size
         place = (page - FIRST_PAGE) * size, count * size
         self.log.after(
             lambda: least < self.log.end and all(map(self.table.is_page_hardened, hardened)),
@@ -366,7 +366,7 @@ class LoggedSpecification(PoolSpecification):
         self.log.append(Record(records.TRANSACTIONS, active=active))
         boot = Boot(begin, self.oldest_dirty, min((first for _, first, _ in active), default=len(self.log.records) + 1), self._is_last)
         yield from self._until_logged(self.log.append(Record(records.END_CHECKPOINT)))
-        write = Write(BOOT, ((0, boot),))
+        write = DurableWrite(BOOT, ((0, boot),))
         if LOG in self._numbers:
             written = self.env.event()
             self._send(write, LOG, (0, SECTOR), lambda: None, written)

@@ -11,7 +11,7 @@ from flashsim.core.request import READ, SECTOR, WRITE
 from flashsim.execution.pooled.specification import Process
 from flashsim.execution.pooled.system import DISK, LOG, SSD, PoolSystem
 from flashsim.execution.specified_devices import CausalEnvironment, SpecifiedDevices
-from flashsim.storage.log.durable import BOOT, FRAMES, PAGES, TABLE, Read, Write
+from flashsim.storage.log.durable import BOOT, FRAMES, PAGES, TABLE, DurableRead, DurableWrite
 from flashsim.storage.log.recovery import Recovery
 
 #: Bytes of a request that reads the log, the frame table or pages in a row, and how many such requests are outstanding at a time.
@@ -40,11 +40,11 @@ def recover(
 
     def process() -> Process:
         for step in recovery.run():
-            begin, operation = int(env.now), WRITE if isinstance(step, Write) else READ
+            begin, operation = int(env.now), WRITE if isinstance(step, DurableWrite) else READ
             for purpose, places in _requests(system, recovery, step):
                 works[recovery.phase][purpose, operation, len(places)] += 1
                 yield env.all_of([asked.ask(numbers[purpose], operation, offset, length) for offset, length in places])
-            if isinstance(step, Write):
+            if isinstance(step, DurableWrite):
                 recovery.durable.apply(step)
             times[recovery.phase] += int(env.now) - begin
 
@@ -61,10 +61,10 @@ def _runs(keys: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
             yield int(run[begin]), min(most, len(run) - begin)
 
 
-def _requests(system: PoolSystem, recovery: Recovery, step: Read | Write) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+def _requests(system: PoolSystem, recovery: Recovery, step: DurableRead | DurableWrite) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """Requests of a step that are made at once, one lot after the other: the purpose of their device, offsets and lengths in bytes."""
     size, in_a_sector = system.page_size, recovery.restart.in_a_sector
-    keys = step.keys if isinstance(step, Read) else tuple(key for key, _ in step.items)
+    keys = step.keys if isinstance(step, DurableRead) else tuple(key for key, _ in step.items)
     if not keys:
         return
     if step.target in (PAGES, FRAMES):
@@ -79,7 +79,10 @@ def _requests(system: PoolSystem, recovery: Recovery, step: Read | Write) -> Ite
     elif step.target == BOOT:
         purpose, begin, length = LOG, 0, SECTOR
     else:
-        logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1) if isinstance(step, Read) else sum(one.length for _, one in step.items)
+        if isinstance(step, DurableRead):
+            logged = recovery.durable.bytes_from(keys[0], keys[-1] + 1)
+        else:
+            logged = sum(one.length for _, one in step.items)
         purpose, begin, length = LOG, SECTOR, -(-logged // SECTOR) * SECTOR
     for offset in range(begin, begin + length, BLOCK):
         yield purpose, [(offset, min(BLOCK, begin + length - offset))]

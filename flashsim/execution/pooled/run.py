@@ -24,7 +24,7 @@ from flashsim.execution.pooled.logging_design import LOG_BLOCK, Logging, check_r
 from flashsim.execution.pooled.requests import begin_interval
 from flashsim.execution.pooled.system import COUNTED, LOG, PoolSystem
 from flashsim.execution.pooled.tables import ISSUED, NO_TIME_PASSES, STATE_TYPE, TOO_MANY_RECORDS, Tables, initial_tables
-from flashsim.storage.log.durable import Write
+from flashsim.storage.log.durable import DurableWrite
 from flashsim.storage.log.records import ACTIVE_BYTES, ENTRY_BYTES, RECORD_BYTES
 from flashsim.storage.log.recovery import Recovery
 from flashsim.storage.pool.reference import breach
@@ -174,7 +174,7 @@ class PoolRun:
         """True if a shutdown is over."""
         return bool(self.tables.log.scalars.last == DOWN)
 
-    def image(self) -> tuple[DurableImage, list[Write]]:
+    def image(self) -> tuple[DurableImage, list[DurableWrite]]:
         """State that would survive a crash now, of a run with a log, and the writes that devices have not completed."""
         assert self.tables.scalars.has_log, "there is a log"
         return image_of(self.tables)

@@ -60,7 +60,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Session:
+class BenchSession:
     """The measurements: nominal `figures`, and `runs` with the columns `flashsim.experiments.bench.uflip.COLUMNS`."""
 
     device: str
@@ -76,7 +76,7 @@ class Session:
         return vars(self) | {"figures": [one._asdict() for one in self.figures], "runs": self.runs.to_dict("records")}
 
 
-def bench(device: str, options: Options, method: uflip.Method, progress: Progress | None = None, draw: Draw | None = None) -> Session:
+def bench(device: str, options: Options, method: uflip.Method, progress: Progress | None = None, draw: Draw | None = None) -> BenchSession:
     """Measure a preset (its nominal figures as well) or a real file or block device (only reading, unless writing is allowed).
 
     `draw` begins a timeline of what is measured on a simulated drive.
@@ -100,10 +100,10 @@ def bench(device: str, options: Options, method: uflip.Method, progress: Progres
         target = targets.SimulatedTarget(drive, _whole(size), timeline, enforce)
         state, pause, runs = _run_set(target, options, grid, method, progress, write=True)
     nominal = [] if options.only or grid else figures(preset, seed=method.seed)
-    return Session(preset.name, target.size, state, pause, nominal, runs, options.set)
+    return BenchSession(preset.name, target.size, state, pause, nominal, runs, options.set)
 
 
-def _real(path: Path, options: Options, grid: aio.Grid | None, method: uflip.Method, progress: Progress | None) -> Session:
+def _real(path: Path, options: Options, grid: aio.Grid | None, method: uflip.Method, progress: Progress | None) -> BenchSession:
     readable = not options.allow_write and (path.is_file() or path.is_block_device())
     size = _whole(options.size or (targets.size_of(path) if readable else _WRITTEN))
     if grid:  # refuse before anything is opened
@@ -115,7 +115,7 @@ def _real(path: Path, options: Options, grid: aio.Grid | None, method: uflip.Met
     with RealDevice(path, size, allow_write=may_write, replace=options.replace, read_only=not may_write) as real:
         target = targets.RealTarget(real, size)
         state, pause, runs = _run_set(target, options, grid, method, progress, write=may_write)
-    return Session(str(path), target.size, state, pause, [], runs, options.set)
+    return BenchSession(str(path), target.size, state, pause, [], runs, options.set)
 
 
 def _grid(options: Options) -> aio.Grid | None:
@@ -278,7 +278,7 @@ STYLES = {
 }
 
 
-def write_report(folder: Path, lead: str, session: Session, origin: dict[str, Any]) -> None:
+def write_report(folder: Path, lead: str, session: BenchSession, origin: dict[str, Any]) -> None:
     """Fill a folder with ``report.html``, and a table (CSV) and a picture (SVG) a micro-benchmark, unless it has a single value."""
     figures, style, runs = figures_table(session.figures), STYLES[session.set], session.runs
     tiles = []

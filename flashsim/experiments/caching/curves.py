@@ -27,7 +27,7 @@ from flashsim.experiments.caching.sources import ArrayTrace
 from flashsim.experiments.presentation.plots import legend, panels, stroke
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table
-from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, LruCurve, MissCurve, Steps
+from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, HitSteps, LruCurve, MissCurve
 from traces.summary.reuse import parts_of, sampled_rows
 
 LRU = "lru"
@@ -103,7 +103,7 @@ def curves(
                 small = [PoolSize(each.label, max(1, round(each.frames / scale))) for each in pools]
                 runs = run(trace, policies, small, whole, progress=progress)
             misses = np.array([each.counts.misses for each in runs]).reshape(len(pools), -1)
-            steps.append([Steps(frames, curve.references - scale * column) for column in misses.T])
+            steps.append([HitSteps(frames, curve.references - scale * column) for column in misses.T])
         for name, (all_steps, *of_parts) in zip(others, zip(*steps, strict=True), strict=True):
             by_name[name] = MissCurve(curve.references, curve.pages, curve.rate, all_steps, of_parts)
     in_order = {name: by_name[name] for name in names}

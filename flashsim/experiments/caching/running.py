@@ -42,7 +42,7 @@ class PoolSize:
 
 
 @dataclass(frozen=True)
-class _Amount:
+class _MemoryAmount:
     """A number of percent, pages or bytes."""
 
     unit: str
@@ -59,7 +59,7 @@ class _Amount:
         return f"{self.amount:,.0f} pages" if self.unit == "pages" else format_size(round(self.amount))
 
 
-def parse_sizes(text: str | Sequence[str]) -> list[tuple[_Amount, ...]]:
+def parse_sizes(text: str | Sequence[str]) -> list[tuple[_MemoryAmount, ...]]:
     """Sizes, and ends of ranges, of texts that hold one or several separated by commas.
 
     Examples
@@ -98,14 +98,14 @@ def parse_sample(value: str | float) -> tuple[float, int]:
     return parse_share(value), LEAST_PAGES
 
 
-def _amount(text: str, whole: str) -> _Amount:
+def _amount(text: str, whole: str) -> _MemoryAmount:
     if match := _SHARE.fullmatch(text):
-        amount = _Amount("%", float(match[1]))
+        amount = _MemoryAmount("%", float(match[1]))
     elif match := _PAGES.fullmatch(text):
-        amount = _Amount("pages", float(match[1]))
+        amount = _MemoryAmount("pages", float(match[1]))
     else:
         try:
-            amount = _Amount("bytes", parse_size(text, "size"))
+            amount = _MemoryAmount("bytes", parse_size(text, "size"))
         except InvalidParameterError:
             raise InvalidParameterError("size", repr(whole), _EXAMPLES) from None
     if amount.amount <= 0:
@@ -117,7 +117,7 @@ def _amount(text: str, whole: str) -> _Amount:
     return amount
 
 
-def pool_sizes(ranges: Sequence[tuple[_Amount, ...]], distinct: int, page_size: int) -> list[PoolSize]:
+def pool_sizes(ranges: Sequence[tuple[_MemoryAmount, ...]], distinct: int, page_size: int) -> list[PoolSize]:
     """The pools that sizes come to for so many distinct pages of so many bytes, from the smallest on, no two of the same frames."""
     pools: dict[int, PoolSize] = {}
     for ends in ranges:
@@ -127,7 +127,7 @@ def pool_sizes(ranges: Sequence[tuple[_Amount, ...]], distinct: int, page_size: 
                 raise InvalidParameterError("size", amount.label, bound)
         steps = [*np.geomspace(ends[0].amount, ends[1].amount, STEPS)] if len(ends) == 2 else [ends[0].amount]
         for step in steps:
-            amount = _Amount(ends[0].unit, float(step))
+            amount = _MemoryAmount(ends[0].unit, float(step))
             frames = amount.frames(distinct, page_size)
             pools.setdefault(frames, PoolSize(amount.label, frames))
     return sorted(pools.values(), key=lambda size: size.frames)

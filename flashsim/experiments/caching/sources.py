@@ -75,7 +75,7 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
         raise RefusedError(f"{'format' if format_name else 'columns'}: {name} is generated, and no file with a format")
     defaults = {"page_size": page_size, "seed": seed}
     if name == "join":  # such as join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...
-        trace = JoinTrace(text, parsed(text, _Join, defaults))
+        trace = JoinTrace(text, parsed(text, _JoinSource, defaults))
         check_names(trace.setting, trace.join.buffers_for)
         return trace
     if not name.endswith(".py") and name not in GENERATORS.names():
@@ -109,7 +109,7 @@ def _ids(values: pd.Series[Any]) -> Integers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Join:
+class _JoinSource:
     """Parameters of a join, as ``flashsim join`` has them."""
 
     algorithm: str = text("a join")
@@ -130,7 +130,7 @@ class JoinTrace:
     """References of a join, in the order of its requests; which pages it keeps in buffers is its own affair."""
 
     name: str
-    join: _Join
+    join: _JoinSource
 
     @property
     def setting(self) -> JoinSetting:

@@ -196,7 +196,7 @@ def _last_document(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _FioJob:
     """What fio says of a job or of a group of copies, and the numbers of its threads, by which its logs are named."""
 
     number: int
@@ -264,14 +264,14 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
     results = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(results, list) or "fio version" not in document:
         raise DamagedFileError(f"figures: {path} is JSON, but not of fio (fio --output-format=json)")
-    figures, groups, threads = list[DriveFigure](), dict[Any, list[_Job]](), 1
+    figures, groups, threads = list[DriveFigure](), dict[Any, list[_FioJob]](), 1
     try:
         names = [(result.get("groupid", number), result.get("jobname", number)) for number, result in enumerate(results, start=1)]
         for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
             own = result.get("job options", {})
             options = {key: value for key, value in document.get("global options", {}).items() if key not in own} | own
             count = max(1, int(options.get("numjobs", 1)) // names.count(name))  # one entry for all copies, or for each
-            groups.setdefault(name[0], []).append(_Job(number, result, options, range(threads, threads + count)))
+            groups.setdefault(name[0], []).append(_FioJob(number, result, options, range(threads, threads + count)))
             threads += count
         in_turn = sum(max(job.runtime for job in jobs) for jobs in groups.values())
         overlap = in_turn > MILLISECONDS_A_SECOND * results[0].get("elapsed", in_turn) if results else False
@@ -293,7 +293,7 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
     return figures
 
 
-def _why_apart(jobs: Sequence[_Job]) -> str:
+def _why_apart(jobs: Sequence[_FioJob]) -> str:
     """Why a group's threads did not run at the same time, all from begin to end; nothing if they did."""
     threads, longest = sum(len(job.threads) for job in jobs), max(job.runtime for job in jobs)
     begins = {(str(job.options.get("startdelay", "0")), job.options.get("wait_for")) for job in jobs}
@@ -303,7 +303,7 @@ def _why_apart(jobs: Sequence[_Job]) -> str:
     return "its jobs ran for different times, or it has more of them" if abs(together - longest) > _APART * longest + _SHORTEST else ""
 
 
-def _of_group(jobs: Sequence[_Job], path: Path, state: str) -> Iterator[DriveFigure]:
+def _of_group(jobs: Sequence[_FioJob], path: Path, state: str) -> Iterator[DriveFigure]:
     first, copies, shown = jobs[0], sum(len(job.threads) for job in jobs), [job.shown for job in jobs]
     values: dict[str, Any] = {"operation": _OPERATIONS[first.operation], "size": first.size, "random": first.kind and first.kind[1]}
     values |= {"rate": first.rate * copies, "depth": max(1, first.depth) * copies}
@@ -347,7 +347,7 @@ def _lasting(logs: Sequence[Any] | None, size: int, average: float) -> float:
     return sum(map(len, later)) / half * MILLISECONDS_A_SECOND if half >= _SHORTEST else 0.0
 
 
-def _logged(jobs: Sequence[_Job], kind: str, path: Path) -> list[Any] | None:
+def _logged(jobs: Sequence[_FioJob], kind: str, path: Path) -> list[Any] | None:
     """Rows of the logs of all threads, where they lie beside the JSON: time (ms), latency (ns) or KiB a second, and direction."""
     logs, option = list[Any](), f"write_{kind.removeprefix('c')}_log"
     is_named = all(job.options.get(option) for job in jobs)  # fio's JSON does not tell of an option that has no value

@@ -24,7 +24,7 @@ from flashsim.experiments.crashing.histories import CrashHistory
 from flashsim.experiments.crashing.injection import MEMORY, CrashReport, Violation, problems
 from flashsim.experiments.crashing.single import events_of
 from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.durable import Durable, DurableWrite
 from flashsim.storage.log.records import Version
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 
@@ -38,10 +38,10 @@ class DrivenSpecification(LoggedSpecification):
     """A system with a log that keeps which write each request is."""
 
     def __init__(self, *parts: Any) -> None:
-        self.sent: dict[int, Write] = {}
+        self.sent: dict[int, DurableWrite] = {}
         super().__init__(*parts)
 
-    def _send(self, write: Write, *rest: Any) -> None:
+    def _send(self, write: DurableWrite, *rest: Any) -> None:
         self.sent[len(self.devices.requests)] = write
         super()._send(write, *rest)
 
@@ -70,7 +70,7 @@ class LostPower(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PowerCuts:
+class DrivePowerCuts:
     """Cuts the power of a history's drives after some drawn events, recovers, and holds the database against what its clients know."""
 
     #: A preset for each of disk, SSD and log; a history's stations are not used.
@@ -151,7 +151,7 @@ def survivors(system: DrivenSpecification, drives: Mapping[int, LostPower]) -> D
     sectors, size = {purpose: each.sectors for purpose, each in drives.items()}, system.system.page_size
     durable = Durable(system.system.clients, first=system.durable.first)
     # The writes of each target, by the places of their requests, in order.
-    writes: dict[int, dict[int, Write]] = {target: {} for target in range(len(survives.TARGETS))}
+    writes: dict[int, dict[int, DurableWrite]] = {target: {} for target in range(len(survives.TARGETS))}
     for place, write in sorted(system.sent.items()):
         writes[write.target][place] = write
     _find_pages(durable.disk, writes[survives.PAGES], sectors[DISK], FIRST_PAGE, size // SECTOR, durable.rows)
@@ -171,7 +171,7 @@ def survivors(system: DrivenSpecification, drives: Mapping[int, LostPower]) -> D
 
 
 def _find_pages(
-    there: dict[int, Version], writes: Mapping[int, Write], sectors: Mapping[int, int], first: int, each: int, rows: int
+    there: dict[int, Version], writes: Mapping[int, DurableWrite], sectors: Mapping[int, int], first: int, each: int, rows: int
 ) -> None:
     """Copies of pages, of so many sectors each: torn where their sectors are not of one write."""
     for key in {key for write in writes.values() for key, _ in write.items}:

@@ -54,7 +54,7 @@ Transaction = tuple[tuple[int, bool], ...]
 
 
 @dataclass(frozen=True)
-class _Stream:
+class _GivenTransactions:
     """Given transactions, once."""
 
     pages: int
@@ -161,7 +161,7 @@ class CrashHistory:
 
     def stream(self, ended: int = 0) -> TransactionStream:
         """The transactions but for the first ones."""
-        return _Stream(self.pages, self.transactions[ended:])
+        return _GivenTransactions(self.pages, self.transactions[ended:])
 
     def devices(self, log_size: int | None = None) -> dict[int, tuple[list[StationSpecification], int]]:
         """Idle stations of each device, and their bytes, by purpose."""

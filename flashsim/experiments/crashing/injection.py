@@ -13,7 +13,7 @@ from flashsim.execution.pooled.logged import LoggedSpecification
 from flashsim.execution.pooled.logging_design import History
 from flashsim.experiments.crashing.histories import CrashHistory, drawn_history
 from flashsim.storage.log import durable as survives
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.durable import Durable, DurableWrite
 from flashsim.storage.log.records import DIRTY, FREE
 from flashsim.storage.log.recovery import Recovery, RedoFailureError, RestartDesign
 
@@ -166,14 +166,14 @@ class Injection:
         return ([], wrong) if wrong else None
 
 
-def _prefixes(before: Durable, write: Write) -> Iterator[Durable]:
+def _prefixes(before: Durable, write: DurableWrite) -> Iterator[Durable]:
     """States that survive a crash in a write of recovery: with the first of its records, and with all of it."""
     parts = [write.items[:count] for count in range(len(write.items))] if write.target == survives.LOG else []
     if write.target == survives.PAGES and before.tears:
         parts.append(tuple((page, version._replace(is_torn=True)) for page, version in write.items))
     for items in [*parts, write.items]:
         left = before.copy()
-        left.apply(Write(write.target, items))
+        left.apply(DurableWrite(write.target, items))
         yield left
 
 

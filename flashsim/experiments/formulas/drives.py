@@ -26,7 +26,7 @@ from models import partition_buffers, psync, ssd_buffers, ssd_joins
 from models.allocation.buffers import Allocation
 from models.partition_costs import Input
 from models.psync import Direction, ParallelDrive
-from models.ssd_drive import Amplification, Drive, LogBlocks, PageMapped, Rounds, Timing
+from models.ssd_drive import Amplification, DriveModel, LogBlocks, PageMapped, Rounds, Timing
 from models.ssd_joins import Problem
 
 #: Rules by which memory is divided: Haas et al., or closed forms for the drive.
@@ -35,7 +35,7 @@ RULES = HAAS, DRIVE = ("haas", "drive")
 _LAYOUTS: dict[str, ssd_joins.Layout] = {"packed": "packed", "two-disks": "separate"}
 
 
-def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
+def drive_of(preset: Preset, page_size: int, span: int | None = None) -> DriveModel:
     """A preset's nominal figures for pages of `page_size` bytes; a disk's arm moves within `span` bytes, the whole drive by default."""
     if preset.flash:
         return _flash(preset.flash, page_size)
@@ -45,7 +45,7 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> Drive:
     return _disk(preset, preset.disk, page_size, span)
 
 
-def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> Drive:
+def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) -> DriveModel:
     """The figures of a disk: with read-ahead and write-behind, a request that continues the one before takes only its overhead.
 
     A drive that acknowledges a command before it is on the media moves and writes while the link still sends.  Another first has to get a
@@ -64,7 +64,9 @@ def _disk(preset: Preset, parameters: HddParameters, page_size: int, span: int) 
         write_ms = send + media
         rounds = Rounds(parameters.rotation / MILLISECONDS, (parameters.overhead + parameters.write_miss_after_write) / MILLISECONDS, send)
     writing = Timing(0, overhead, write_ms)
-    return Drive(page_size, Timing(0, overhead, read), writing, command=MAXIMUM_COMMAND, move_ms=move, behind_ms=behind_ms, rounds=rounds)
+    return DriveModel(
+        page_size, Timing(0, overhead, read), writing, command=MAXIMUM_COMMAND, move_ms=move, behind_ms=behind_ms, rounds=rounds
+    )
 
 
 def _cylinders(parameters: HddParameters, span: int) -> int:
@@ -125,7 +127,7 @@ def _latencies(parameters: SsdParameters) -> tuple[int, int]:
     return parameters.read_latency + timing.bus[-1], acknowledged + timing.bus[-1]
 
 
-def _flash(parameters: SsdParameters, page_size: int) -> Drive:
+def _flash(parameters: SsdParameters, page_size: int) -> DriveModel:
     rates, latencies = _rates(parameters), _latencies(parameters)
     submissions = (parameters.read_submission, parameters.write_submission)
     on_link = (parameters.link_read_command, parameters.link_write_command)
@@ -139,7 +141,9 @@ def _flash(parameters: SsdParameters, page_size: int) -> Drive:
     if parameters.queue_depth > 1:
         read = replace(read, several_ms=max(0.0, _dies_wait(parameters) / MILLISECONDS - read.command_ms))
     amplification = _amplification(parameters, page_size)
-    return Drive(page_size, read, write, command=MAXIMUM_COMMAND, turn_ms=_turn(parameters) / MILLISECONDS, amplification=amplification)
+    return DriveModel(
+        page_size, read, write, command=MAXIMUM_COMMAND, turn_ms=_turn(parameters) / MILLISECONDS, amplification=amplification
+    )
 
 
 def _dies_wait(parameters: SsdParameters) -> float:

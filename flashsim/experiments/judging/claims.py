@@ -29,7 +29,7 @@ OUTSIDE = "outside"
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ChosenParameter:
     """A parameter that was chosen with published numbers in view."""
 
     name: str
@@ -60,7 +60,7 @@ class Claim:
     #: The null model beside it (`flashsim.experiments.judging.cells`).
     null: str = "equal"
     #: Parameters of its runs that were chosen with published numbers in view.
-    rests_on: Sequence[Parameter] = ()
+    rests_on: Sequence[ChosenParameter] = ()
     #: Why it differs, as an experiment has shown, or an empty text.
     cause: str = ""
     #: What `flashsim reproduce` takes to make the experiment again; of a paper's file, the claim's exhibit unless it says another.

@@ -165,7 +165,7 @@ def as_text(frame: pd.DataFrame, width: int | None = None) -> str:
     sort-merge  12.25
     """
     rows, numbers = texts(frame), numeric(frame)
-    columns = [_Column(printable(str(frame.columns[index])), [row[index] for row in rows], numbers[index]) for index in filled(frame)]
+    columns = [_TableColumn(printable(str(frame.columns[index])), [row[index] for row in rows], numbers[index]) for index in filled(frame)]
     stacks = [columns] if width is None else stacked(columns, width)
     body = "\n\n".join(_lines(stack, width) for stack in stacks)
     title, note = (wrapped(printable(frame.attrs.get(name, "")), width) for name in ("title", "note"))
@@ -179,7 +179,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TableColumn:
     """A column as text; one that holds numbers is set flush right."""
 
     head: str
@@ -219,7 +219,7 @@ def wrapped(text: str, width: int | None, indent: str = "") -> str:
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def stacked(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
+def stacked(columns: Sequence[_TableColumn], width: int) -> list[list[_TableColumn]]:
     """Groups of columns that each fit the width, about equally wide; those that name the rows begin every group."""
     if _needs(columns) <= width:
         return [list(columns)]
@@ -232,7 +232,7 @@ def stacked(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
     return groups
 
 
-def _groups(keys: Sequence[_Column], rest: Sequence[_Column], width: int) -> list[list[_Column]]:
+def _groups(keys: Sequence[_TableColumn], rest: Sequence[_TableColumn], width: int) -> list[list[_TableColumn]]:
     groups = [list(keys)]
     for column in rest:
         if len(groups[-1]) > len(keys) and _needs([*groups[-1], column]) > width:
@@ -241,11 +241,11 @@ def _groups(keys: Sequence[_Column], rest: Sequence[_Column], width: int) -> lis
     return groups
 
 
-def _needs(columns: Sequence[_Column]) -> int:
+def _needs(columns: Sequence[_TableColumn]) -> int:
     return sum(column.readable for column in columns) + len(_GAP) * (len(columns) - 1)
 
 
-def _lines(columns: Sequence[_Column], width: int | None) -> str:
+def _lines(columns: Sequence[_TableColumn], width: int | None) -> str:
     widths = [column.natural for column in columns]
     spare = 0 if width is None else width - len(_GAP) * (len(columns) - 1)
     if width is not None and sum(widths) > spare:

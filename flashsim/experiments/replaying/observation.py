@@ -68,7 +68,7 @@ def growth(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-class History:
+class CounterHistory:
     """Counters of a drive as a run goes on, at times that lie ever further apart, so that there are never many.
 
     `page_size` is bytes of a flash page, or of a mapping unit.
@@ -161,7 +161,7 @@ class Observation:
 
     def __init__(self, device: Device, timeline: Timeline | None = None, record: bool = False) -> None:
         self._device, self._timeline, parameters = device, timeline, device.preset.flash
-        self.history = History(parameters.unit_size) if parameters else None
+        self.history = CounterHistory(parameters.unit_size) if parameters else None
         if self.history:
             self.history.take(device.now, device.statistics())
         has_spans = parameters is not None and (timeline or record) and device.record_spans()

@@ -122,7 +122,7 @@ def busy_parts(busy: pd.DataFrame) -> Figure:
 
 
 def amplification_over_time(history: pd.DataFrame) -> Figure:
-    """Write amplification by interval, stacked by cause where counters have causes (columns of `observation.History`)."""
+    """Write amplification by interval, stacked by cause where counters have causes (columns of `observation.CounterHistory`)."""
     with panels(2.8) as (figure, axes):
         causes = [cause for cause in CAUSES if f"write_amplification_{cause}" in history]
         columns = [f"write_amplification_{cause}" for cause in causes] or ["write_amplification"]

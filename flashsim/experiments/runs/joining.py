@@ -23,7 +23,7 @@ from flashsim.execution.backend import ResultRows
 from flashsim.execution.cpu import CpuModel
 from flashsim.execution.drivers import check_real_placement, needed_size, room_taken, run
 from flashsim.execution.machine import Machine
-from flashsim.execution.recording import Recording, simulate_again
+from flashsim.execution.recording import RequestRecording, simulate_again
 from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
 from flashsim.experiments.runs.drives import DriveInUse, HeldDrive, disk_of
 from flashsim.storage.heap_file import HeapFile, heap_file
@@ -243,7 +243,7 @@ def simulate_join(
     cpu: CpuModel | None = None,
     sink: Sink | None = None,
     results: ResultRows | None = None,
-    recording: Recording | None = None,
+    recording: RequestRecording | None = None,
 ) -> JoinResult:
     """Run one join on simulated devices, all in one pass.
 

@@ -14,8 +14,8 @@ from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.execution.requests import Work as Kind
 from flashsim.experiments.smart.plans import EXTENT, READ_COLUMNS, Plan, PlanRun, StoredTable, build_runs, run
-from flashsim.experiments.smart.timing import OUTSTANDING, Machine, priced
-from models.smart_scan import Rates, Work, break_even, build_time, drive_time, host_time
+from flashsim.experiments.smart.timing import OUTSTANDING, SmartMachine, priced
+from models.smart_scan import ScanRates, ScanWork, break_even, build_time, drive_time, host_time
 
 HOST, DRIVE, AUTO = "host", "drive", "auto"
 #: Extents below which a table has no break-even.
@@ -24,7 +24,7 @@ _FEW = 32
 ERROR = 0.1
 
 
-class Placement(NamedTuple):
+class PlanPlacement(NamedTuple):
     """A place where a plan may run, and its time by formula, s, of its build sides too; of a placement that cannot be, the reason.
 
     `stages` are those behind the scan inside the drive, and `rows` those that the drive hands to the host; on the host, of the result.
@@ -45,11 +45,11 @@ class Placement(NamedTuple):
 class Estimates(NamedTuple):
     """All placements of a plan, and what their runs share."""
 
-    placements: list[Placement]
+    placements: list[PlanPlacement]
     builds: Mapping[int, PlanRun]
     break_even: float | None
 
-    def best(self, where: str) -> Placement:
+    def best(self, where: str) -> PlanPlacement:
         """The fastest placement of all (`AUTO`), the host's, or the one with most stages inside the drive; it is refused if none can be."""
         every = [each for each in self.placements if where in (AUTO, each.where)]
         possible = [each for each in every if not each.problem]
@@ -57,42 +57,42 @@ class Estimates(NamedTuple):
             raise InvalidParameterError("where", where, every[-1].problem)
         return max(possible, key=lambda each: each.stages) if where == DRIVE else min(possible, key=lambda each: each.seconds)
 
-    def candidates(self, where: str) -> list[Placement]:
+    def candidates(self, where: str) -> list[PlanPlacement]:
         """The best placement, and of `AUTO` those that may be as fast: estimates differ by less than they may err."""
         best = self.best(where)
         possible = [each for each in self.placements if where == AUTO and each != best and not each.problem]
         return [best, *(each for each in possible if each.seconds - each.error <= best.seconds + best.error)]
 
-    def without(self, placement: Placement, problem: str) -> "Estimates":
+    def without(self, placement: PlanPlacement, problem: str) -> "Estimates":
         impossible = placement._replace(seconds=math.inf, rows=0, problem=problem)
         return self._replace(placements=[impossible if each == placement else each for each in self.placements])
 
 
-def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine) -> Estimates:
+def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: SmartMachine) -> Estimates:
     builds = build_runs(plan, tables)
     placements = [_estimate(plan, tables, machine, plan.most_pushed, HOST, builds)]  # what the host cannot run, nothing can
     for stages in range(plan.most_pushed + 1) if machine.preset.inside else ():
         try:
             placements.append(_estimate(plan, tables, machine, stages, DRIVE, builds))
         except InvalidParameterError as problem:
-            placements.append(Placement(DRIVE, stages, math.inf, 0, str(problem)))
+            placements.append(PlanPlacement(DRIVE, stages, math.inf, 0, str(problem)))
     return Estimates(placements, builds, _break_even(plan, tables[plan.table], machine) if machine.preset.inside else None)
 
 
-def rates_of(machine: Machine, pages: Sequence[int]) -> Rates:
+def rates_of(machine: SmartMachine, pages: Sequence[int]) -> ScanRates:
     """Rates of a machine's drives and cores, for a table that has so many pages on each drive."""
     nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
     drives = sum(pages) / max(pages) if any(pages) else 1.0
     if flash is None:
-        return Rates(nominal.read_rate, host_cores=machine.host_cores, drives=drives, start=nominal.seek + nominal.latency)
+        return ScanRates(nominal.read_rate, host_cores=machine.host_cores, drives=drives, start=nominal.seek + nominal.latency)
     flows = [flash.channels * flash.channel_rate, flash.dies * flash.page_size * SECONDS / flash.read]
     flow, cores = min([*flows, flash.bus_rate] if flash.bus_rate else flows), inside.cores if inside else 1
-    return Rates(min(nominal.read_rate, flow), flow, cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
+    return ScanRates(min(nominal.read_rate, flow), flow, cores, machine.host_cores, drives, nominal.latency, Polling().pause, OUTSTANDING)
 
 
 def _estimate(
-    plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, stages: int, where: str, builds: Mapping[int, PlanRun]
-) -> Placement:
+    plan: Plan, tables: Mapping[str, StoredTable], machine: SmartMachine, stages: int, where: str, builds: Mapping[int, PlanRun]
+) -> PlanPlacement:
     table, inside = tables[plan.table], where == DRIVE
     on_each, extents = table.pages_on(machine.drives), sum(len(ranges) for _, ranges in table.on_drives(machine.drives))
     pages = sum(on_each)
@@ -122,20 +122,20 @@ def _estimate(
     results, handed = power(lambda each: each.results), power(lambda each: sum(part.rows for part in each.parts))
     size = pages * table.file.page_size
     if inside:
-        time = drive_time(rates, Work(size, size / EXTENT, inner, outer, results, last / rates.drives, first, runs[1].sent))
+        time = drive_time(rates, ScanWork(size, size / EXTENT, inner, outer, results, last / rates.drives, first, runs[1].sent))
     else:
         first *= -(-machine.drives // machine.host_cores)
-        time = host_time(rates, Work(size, size / EXTENT, 0, inner + _kernel(machine, extents), 0, last + outer, first))
+        time = host_time(rates, ScanWork(size, size / EXTENT, 0, inner + _kernel(machine, extents), 0, last + outer, first))
     time += _builds_time(machine, runs[1], table.file.page_size, runs[1].own if inside else ())
-    return Placement(where, stages, time / SECONDS, handed)
+    return PlanPlacement(where, stages, time / SECONDS, handed)
 
 
-def _builds_time(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int]) -> float:
+def _builds_time(machine: SmartMachine, run: PlanRun, page_size: int, own: Sequence[int]) -> float:
     """Time by formula until stages have their build sides, ns: those of some are read by each drive, the others by the host."""
     time = 0.0
     for stage, build in run.builds.items():
         rates = rates_of(machine, [sum(part.pages) for part in build.parts])
-        work = Work(build.pages * page_size, build.pages * page_size / EXTENT, 0, 0, 0)
+        work = ScanWork(build.pages * page_size, build.pages * page_size / EXTENT, 0, 0, 0)
         if stage in own:
             time += build_time(rates, work._replace(drive=_inner(build, machine.drive_prices)))
             continue
@@ -150,11 +150,11 @@ def _inner(run: PlanRun, prices: Mapping[str, float]) -> float:
     return sum(priced(work, prices) for part in run.parts for work in part.work)
 
 
-def _kernel(machine: Machine, extents: int) -> float:
+def _kernel(machine: SmartMachine, extents: int) -> float:
     return 0.0 if machine.cpu is None else float(machine.cpu.per_request.get(machine.preset.kind, 0)) * extents
 
 
-def _break_even(plan: Plan, table: StoredTable, machine: Machine) -> float | None:
+def _break_even(plan: Plan, table: StoredTable, machine: SmartMachine) -> float | None:
     """The share of rows at which a selection takes as long in both places.
 
     None for other plans, if one place always wins, and for tables of few extents, whose time hangs on when the host asks for results.
@@ -165,6 +165,6 @@ def _break_even(plan: Plan, table: StoredTable, machine: Machine) -> float | Non
     rates, size = rates_of(machine, table.pages_on(machine.drives)), table.file.pages * table.file.page_size
     visited = {READ_COLUMNS if table.by_column else Kind.READ_TUPLE: rows, Kind.PAGE: table.file.pages}
     on_host = priced(visited, host) + _kernel(machine, len(table.extents()))
-    scan = Work(size, size / EXTENT, priced(visited, drive), on_host, 0)
+    scan = ScanWork(size, size / EXTENT, priced(visited, drive), on_host, 0)
     width = sum(each.size for each in table.records.attributes() if each.name in plan.columns)
     return break_even(rates, scan, priced({Kind.EMIT: 1}, drive), priced({Kind.EMIT: 1}, host), width, rows)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import ErrorLevel, exp
 from sqlglot.optimizer.simplify import simplify
 
-from algorithms.expressions.expression import Call, Expression, Literal
+from algorithms.expressions.expression import Expression, FunctionCall, Literal
 from flashsim.core.errors import FlashsimError, SchemaError, shortened
 from flashsim.storage.texts import from_texts
 
@@ -43,7 +43,7 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
     if node.args.get("negate"):  # NOT LIKE and its like
         positive = node.copy()
         positive.set("negate", None)
-        return Call("not", (scalar(positive, resolve),))
+        return FunctionCall("not", (scalar(positive, resolve),))
     if isinstance(node, exp.TryCast) or any(value for part, value in node.args.items() if part not in _UNDERSTOOD):
         raise unsupported(node)
     if isinstance(node, exp.Paren):
@@ -55,35 +55,39 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
     if isinstance(node, exp.Is):
         if not isinstance(node.expression, exp.Null):
             raise unsupported(node)
-        return Call("is null", (scalar(node.this, resolve),))
+        return FunctionCall("is null", (scalar(node.this, resolve),))
     if isinstance(node, exp.Between):
         bounds = [(">=", node.args["low"]), ("<=", node.args["high"])]
-        return Call("and", tuple(Call(name, (scalar(node.this, resolve), scalar(bound, resolve))) for name, bound in bounds))
+        return FunctionCall(
+            "and", tuple(FunctionCall(name, (scalar(node.this, resolve), scalar(bound, resolve))) for name, bound in bounds)
+        )
     if isinstance(node, exp.In) and node.expressions:
-        return joined("or", [Call("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
+        return joined("or", [FunctionCall("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
     if isinstance(node, exp.And | exp.Or):
         parts: Iterable[Any] = node.flatten()
         return joined(node.key, [scalar(each, resolve) for each in parts])
     if isinstance(node, exp.Case):
         whens = [exp.EQ(this=node.this, expression=each.this) if node.this else each.this for each in node.args["ifs"]]
         parts = [scalar(part, resolve) for when, each in zip(whens, node.args["ifs"], strict=True) for part in (when, each.args["true"])]
-        return Call("case", (*parts, scalar(node.args.get("default") or exp.Null(), resolve)))
+        return FunctionCall("case", (*parts, scalar(node.args.get("default") or exp.Null(), resolve)))
     if isinstance(node, exp.Coalesce):
-        return Call("coalesce", tuple(scalar(each, resolve) for each in (node.this, *node.expressions)))
+        return FunctionCall("coalesce", tuple(scalar(each, resolve) for each in (node.this, *node.expressions)))
     if isinstance(node, exp.Extract) and node.this.name.lower() in _PARTS:
-        return Call(node.this.name.lower(), (scalar(node.expression, resolve),))
+        return FunctionCall(node.this.name.lower(), (scalar(node.expression, resolve),))
     if isinstance(node, exp.Cast) and node.to.is_type(exp.DataType.Type.DOUBLE):
-        return Call("double", (scalar(node.this, resolve),))
+        return FunctionCall("double", (scalar(node.this, resolve),))
     function = _CALLS.get(type(node))
     if function is None:
         raise unsupported(node)
-    return Call(function, tuple(scalar(each, resolve) for each in (node.args.get("this"), node.args.get("expression")) if each is not None))
+    return FunctionCall(
+        function, tuple(scalar(each, resolve) for each in (node.args.get("this"), node.args.get("expression")) if each is not None)
+    )
 
 
 def joined(by: str, conditions: list[Expression]) -> Expression:
     """Conditions joined by ``and`` or ``or``, halves first, so that a long list is no deep tree."""
     half = len(conditions) // 2
-    return Call(by, (joined(by, conditions[:half]), joined(by, conditions[half:]))) if half else conditions[0]
+    return FunctionCall(by, (joined(by, conditions[:half]), joined(by, conditions[half:]))) if half else conditions[0]
 
 
 def _literal(node: exp.Expression) -> pa.Scalar | None:

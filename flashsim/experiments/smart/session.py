@@ -20,10 +20,10 @@ from flashsim.device.smart.client import Polling
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.experiments.presentation.timeline import write_timeline
 from flashsim.experiments.smart import timing
-from flashsim.experiments.smart.placing import AUTO, DRIVE, ERROR, HOST, Estimates, Placement, estimates
+from flashsim.experiments.smart.placing import AUTO, DRIVE, ERROR, HOST, Estimates, PlanPlacement, estimates
 from flashsim.experiments.smart.plans import EXTENT, Plan, PlanRun, Stage, StoredTable, run
 from flashsim.experiments.smart.sql import plan_of
-from flashsim.experiments.smart.timing import Machine
+from flashsim.experiments.smart.timing import SmartMachine
 from flashsim.storage.relation import Records
 
 #: Bytes of a page in the map of a simulated drive.
@@ -38,7 +38,7 @@ REQUEST, FORMULA, SIMULATION = "request", "formula", "simulation"
 class Trial:
     """A placement's run, and its time, simulated, s: of the host's reading of build sides, and then of the scan and all behind it."""
 
-    placement: Placement
+    placement: PlanPlacement
     run: PlanRun
     seconds: float
     build_seconds: float
@@ -54,9 +54,9 @@ class Choice:
     """All placements by formula, those that may be the fastest, the run of the chosen one, and simulated seconds of all that were run."""
 
     estimates: Estimates
-    candidates: list[Placement]
+    candidates: list[PlanPlacement]
     trial: Trial
-    simulated: Mapping[Placement, float]
+    simulated: Mapping[PlanPlacement, float]
     by: str
 
     def reason(self) -> str | None:
@@ -70,12 +70,12 @@ class Choice:
         return closer + error + f"The table has more than {MOST_EXTENTS} extents of {format_size(EXTENT)}, so the formula decides."
 
 
-def choose(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, where: str, progress: Progress) -> Choice:
+def choose(plan: Plan, tables: Mapping[str, StoredTable], machine: SmartMachine, where: str, progress: Progress) -> Choice:
     """Run the best placement for `where`; of `AUTO` all that may be the fastest, of which that is taken.
 
     A placement that the sample takes for possible may need more memory than there is: of `AUTO` it is left out then.
     """
-    known, simulated = estimates(plan, tables, machine), dict[Placement, float]()
+    known, simulated = estimates(plan, tables, machine), dict[PlanPlacement, float]()
     most = None if len(tables[plan.table].extents()) <= MOST_EXTENTS else 1
     best: Trial | None = None
     while remaining := [each for each in known.candidates(where)[:most] if each not in simulated]:
@@ -95,7 +95,9 @@ def choose(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, wher
     return Choice(known, known.candidates(where), best, simulated, by)
 
 
-def _trial(plan: Plan, tables: Mapping[str, StoredTable], machine: Machine, placement: Placement, builds: Mapping[int, PlanRun]) -> Trial:
+def _trial(
+    plan: Plan, tables: Mapping[str, StoredTable], machine: SmartMachine, placement: PlanPlacement, builds: Mapping[int, PlanRun]
+) -> Trial:
     inside, table = placement.where == DRIVE, tables[plan.table]
     page_size = table.file.page_size
     if inside and machine.preset.flash and (free := free_memory()) is not None:  # each simulated drive has a map of its pages
@@ -114,12 +116,12 @@ MOST_DRIVES = 4096
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryAnswer:
     """Rows of a query, and where and how fast it ran."""
 
     plan: Plan
     table: StoredTable
-    machine: Machine
+    machine: SmartMachine
     choice: Choice
 
     @property
@@ -208,9 +210,9 @@ def _narrow(column: pa.Array) -> pa.Array:
 
 
 def answer(
-    query: str, sources: Mapping[str, Records], machine: Machine, where: str, page_size: int, page_format: str, then: str | None,
+    query: str, sources: Mapping[str, Records], machine: SmartMachine, where: str, page_size: int, page_format: str, then: str | None,
     partition: Mapping[str, str] | None, progress: Progress,
-) -> Answer:  # fmt: skip
+) -> QueryAnswer:  # fmt: skip
     """Plan, place, run and time a query; one outside the language, or whose placement is not possible, is refused.
 
     `sources` are rows of the tables by the names that the query uses; `then` is a program behind its own stages (`stage_of`); `partition`
@@ -232,7 +234,7 @@ def answer(
         plan.stages.append(stage_of(then))
     table = tables[plan.table]
     timing.check_capacity(machine, tables.values())
-    return Answer(plan, table, machine, choose(plan, tables, machine, where, progress))
+    return QueryAnswer(plan, table, machine, choose(plan, tables, machine, where, progress))
 
 
 def stage_of(text: str) -> Stage:

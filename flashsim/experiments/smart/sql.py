@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from algorithms.expressions.expression import Call, Column, Expression, columns_of, text_of
+from algorithms.expressions.expression import Column, Expression, FunctionCall, columns_of, text_of
 from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
@@ -47,7 +47,7 @@ def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int
 
 
 @dataclass
-class _Table:
+class _SqlTable:
     name: str
     alias: str
     schema: pa.Schema
@@ -65,9 +65,9 @@ class _Binder:
 
     def __init__(self, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int]) -> None:
         self._schemas, self._rows = schemas, rows
-        self._tables: dict[str, _Table] = {}
+        self._tables: dict[str, _SqlTable] = {}
         self._stages: list[Stage] = []
-        self._builds: list[tuple[Plan, _Table]] = []
+        self._builds: list[tuple[Plan, _SqlTable]] = []
 
     def bind(self, select: exp.Select) -> Plan:
         for clause, value in select.args.items():
@@ -83,18 +83,18 @@ class _Binder:
             object.__setattr__(build, "columns", self._columns(table))
         return replace(plan, columns=self._columns(self._tables[plan.alias]), stages=self._stages)
 
-    def _columns(self, table: _Table) -> tuple[str, ...]:
+    def _columns(self, table: _SqlTable) -> tuple[str, ...]:
         """Columns that are read: the narrowest one, where only rows are counted."""
         return tuple(name for name in table.schema.names if name in table.used) or (table.schema.names[0],)
 
-    def _add(self, node: exp.Expression) -> _Table:
+    def _add(self, node: exp.Expression) -> _SqlTable:
         alias, more = node.args.get("alias"), any(value for part, value in node.args.items() if part not in _TABLE)
         if more or not isinstance(node, exp.Table) or (alias and alias.columns):
             raise unsupported(node)
         name = node.name if node.name in self._schemas else {_folded(each): each for each in self._schemas}.get(_folded(node.name))
         if name is None:
             raise UnknownNameError("table", node.name, self._schemas)
-        table = _Table(name, node.alias_or_name, self._schemas[name])
+        table = _SqlTable(name, node.alias_or_name, self._schemas[name])
         if "." in table.alias:
             raise SchemaError(f"query: a table named {table.alias!r}; give it a name without a dot with AS")
         if table.alias in self._tables:
@@ -102,7 +102,7 @@ class _Binder:
         self._tables[table.alias] = table
         return table
 
-    def _named(self, table: str) -> list[_Table]:
+    def _named(self, table: str) -> list[_SqlTable]:
         tables = [each for each in self._tables.values() if _folded(table) in ("", _folded(each.alias))]
         if not tables:
             raise UnknownNameError("table", table, self._tables)
@@ -176,7 +176,7 @@ class _Binder:
                 self._tables[aliases.pop()].conditions.append(condition)
         return rest
 
-    def _hash_joins(self, first: _Table, others: list[_Table], conditions: list[Expression]) -> list[Stage]:
+    def _hash_joins(self, first: _SqlTable, others: list[_SqlTable], conditions: list[Expression]) -> list[Stage]:
         """A join with each other table, in an order in which an equality connects it; equalities that are used leave the conditions."""
         stages, joined = [], {first.alias}
         while others:
@@ -201,7 +201,7 @@ class _Binder:
             raise unsupported(node)
         return Stage("semi-join", {"probe": column.name}, f"{column.name} in {build.alias}", build)
 
-    def _semi_join(self, table: _Table, on: list[exp.Expression]) -> Stage:
+    def _semi_join(self, table: _SqlTable, on: list[exp.Expression]) -> Stage:
         """A semi-join with a table: an equality, and conditions of the table alone."""
         outer = dict(self._tables)
         self._tables = {**outer, table.alias: table}
@@ -310,7 +310,9 @@ def _folded(name: str) -> str:
 
 def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expression, str, str] | None:
     """An equality of a column of some tables and one of another, with both columns in that order."""
-    if not (isinstance(condition, Call) and condition.function == "=" and all(isinstance(each, Column) for each in condition.arguments)):
+    if not (
+        isinstance(condition, FunctionCall) and condition.function == "=" and all(isinstance(each, Column) for each in condition.arguments)
+    ):
         return None
     left, right = (name for each in condition.arguments for name in columns_of(each))
     for probe, key in ((left, right), (right, left)):

@@ -15,7 +15,7 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.smart import client
 from flashsim.device.smart.inside import Inside, energy_of
-from flashsim.device.smart.protocol import Status, Steps, Task
+from flashsim.device.smart.protocol import ProgramSteps, Status, Task
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution.cpu import DEFAULT, CpuModel, kernel_times
 from flashsim.execution.requests import HOST, Work
@@ -29,7 +29,7 @@ _FUNCTION = 0.1
 
 
 @dataclass(frozen=True)
-class Machine:
+class SmartMachine:
     """A host and its drives, all of one preset."""
 
     preset: Preset
@@ -77,14 +77,14 @@ def _lengths(part: DrivePart, page_size: int) -> Integers:
     return np.array(part.pages, np.int64) * page_size
 
 
-def check_capacity(machine: Machine, tables: Collection[StoredTable]) -> None:
+def check_capacity(machine: SmartMachine, tables: Collection[StoredTable]) -> None:
     """Refuse tables of which a drive does not hold its parts."""
     size = max(map(sum, zip(*([pages * each.file.page_size for pages in each.pages_on(machine.drives)] for each in tables), strict=True)))
     if size > machine.preset.capacity:
         raise CapacityError(f"device: {machine.preset.name} holds {machine.preset.capacity} B, but the tables take {size} B of a drive")
 
 
-def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
+def host_seconds(machine: SmartMachine, run: PlanRun, page_size: int) -> float:
     """Time of a run whose pages the host reads: each extent's work begins when it has come and a core is free."""
     ready, work, prices = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], machine.host_prices
     for part in run.parts:
@@ -99,7 +99,7 @@ def host_seconds(machine: Machine, run: PlanRun, page_size: int) -> float:
     return (end + priced(sum((part.last for part in run.parts), run.host), prices)) / SECONDS
 
 
-def host_reads(machine: Machine, part: DrivePart, page_size: int) -> tuple[Device, Requests]:
+def host_reads(machine: SmartMachine, part: DrivePart, page_size: int) -> tuple[Device, Requests]:
     """A fresh drive that holds a part's extents, and the host's reads of these."""
     device, lengths = Device(machine.preset), _lengths(part, page_size)
     offsets = np.arange(len(lengths)) * EXTENT
@@ -109,7 +109,7 @@ def host_reads(machine: Machine, part: DrivePart, page_size: int) -> tuple[Devic
     return device, requests
 
 
-def build_seconds(machine: Machine, run: PlanRun, page_size: int, own: Sequence[int] = ()) -> float:
+def build_seconds(machine: SmartMachine, run: PlanRun, page_size: int, own: Sequence[int] = ()) -> float:
     """Time of the host to read and prepare what stages need first, one after another, except those whose build side is each drive's own."""
     builds = [build for stage, build in run.builds.items() if stage not in own]
     return sum((build_seconds(machine, build, page_size) + host_seconds(machine, build, page_size) for build in builds), 0.0)
@@ -123,7 +123,7 @@ def on_cores(ready: Integers, work: Integers, cores: int) -> int:
     return max(free)
 
 
-def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive] = ()) -> float:
+def drive_seconds(machine: SmartMachine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive] = ()) -> float:
     """Time of a run whose first part is a program in each of the drives, or of fresh ones; the host takes results as it works on them."""
     tasks = [_task(machine, run, number, page_size) for number, part in enumerate(run.parts) if part.pages]
     devices = drives or fresh_drives(machine, run)
@@ -141,11 +141,11 @@ def drive_seconds(machine: Machine, run: PlanRun, page_size: int, drives: Sequen
     return max((share.end for share in shares), default=0) / SECONDS
 
 
-def fresh_drives(machine: Machine, run: PlanRun) -> list[SmartDrive]:
+def fresh_drives(machine: SmartMachine, run: PlanRun) -> list[SmartDrive]:
     return [SmartDrive.of(machine.preset) for part in run.parts if part.pages]
 
 
-def _task(machine: Machine, run: PlanRun, number: int, page_size: int) -> Task:
+def _task(machine: SmartMachine, run: PlanRun, number: int, page_size: int) -> Task:
     """A part as the drive sees it: extents of build sides of its own, and its tables; its extents, and what is left after them."""
     part, own, prices = run.parts[number], [run.builds[stage].parts[number] for stage in run.own], machine.drive_prices
     # A step without pages follows all before it; of two, the first is over when what follows the second begins.
@@ -156,7 +156,7 @@ def _task(machine: Machine, run: PlanRun, number: int, page_size: int) -> Task:
     results = np.zeros(len(lengths), np.int64)
     results[-1 - len(part.results) :] = [*part.results, part.last_results]
     sent, room = SECTOR + run.sent, OUTSTANDING * max(EXTENT, int(results.max()))
-    steps = Steps((np.cumsum(lengths > 0) - 1) * EXTENT * (lengths > 0), lengths, work, results)
+    steps = ProgramSteps((np.cumsum(lengths > 0) - 1) * EXTENT * (lengths > 0), lengths, work, results)
     return Task(steps, part.memory, machine.inside.cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
 
 
@@ -166,7 +166,7 @@ IDLE, HOST_BYTE = 235.0, 82.6e-9
 
 
 def energies(
-    machine: Machine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], scan: float, builds: float
+    machine: SmartMachine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], scan: float, builds: float
 ) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
     """Shares of the time in which bus and cores of each drive with pages were busy, and its energy, J; and that of host and drives by part.
 

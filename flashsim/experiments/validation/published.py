@@ -24,7 +24,7 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
 from flashsim.experiments.judging.cells import number
-from flashsim.experiments.judging.claims import Claim, Judgement, Parameter
+from flashsim.experiments.judging.claims import ChosenParameter, Claim, Judgement
 from flashsim.experiments.replaying.preconditioning import parse_state
 from flashsim.experiments.runs.jobs import Job, Results, Settings, make
 from flashsim.ssd.parameters import SsdParameters
@@ -198,7 +198,7 @@ def reference() -> str:
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    parameters = {name: Parameter(name, entry["how"], entry["from"]) for name, entry in _document()["parameters"].items()}
+    parameters = {name: ChosenParameter(name, entry["how"], entry["from"]) for name, entry in _document()["parameters"].items()}
     parts = ("id", "title", "source", "tolerance", "null", "limits", "published")
     return tuple(
         Claim(

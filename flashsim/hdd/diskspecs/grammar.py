@@ -53,11 +53,11 @@ class Document:
 def read(path: Path) -> Document:
     """A parameter file with all that it sources."""
     document = Document()
-    _Parser(path, path.parent, document, ()).statements()
+    _GrammarParser(path, path.parent, document, ()).statements()
     return document
 
 
-class _Parser:
+class _GrammarParser:
     def __init__(self, path: Path, folder: Path, document: Document, inside: tuple[Path, ...]) -> None:
         self.path, self.folder, self.document = path, folder, document
         self.inside = (*inside, path.resolve())
@@ -150,7 +150,7 @@ class _Parser:
                 raise DamagedFileError(f"{self._at()}: the file ends inside the list of line {at.line}")
         return ValueList(tuple(items), at)
 
-    def _sourced(self) -> _Parser:
+    def _sourced(self) -> _GrammarParser:
         name = self._word("a file name")
         candidates = [self.path.parent / name.text, self.folder / name.text]
         file = next((path for path in candidates if path.is_file()), None)
@@ -158,7 +158,7 @@ class _Parser:
             raise MissingFileError(f"{name.at}: there is no file {candidates[0]}")
         if file.resolve() in self.inside or len(self.inside) > _DEEPEST:
             raise DamagedFileError(f"{name.at}: {file.name} is sourced from within itself")
-        return _Parser(file, self.folder, self.document, self.inside)
+        return _GrammarParser(file, self.folder, self.document, self.inside)
 
     def _text(self, ahead: int = 0) -> str:
         return self._words[min(self._next + ahead, len(self._words) - 1)].text

@@ -31,7 +31,7 @@ class BenchOutcome(Outcome):
 
     FILES = (replace(REPORT, option="--out"),)
 
-    def __init__(self, result: session.Session) -> None:
+    def __init__(self, result: session.BenchSession) -> None:
         super().__init__(result, f"{result.device}: {len(result.runs)} runs over {format_size(result.size)}; {result.state}")
         self.lead = f"{result.device}, {format_size(result.size)}; state: {result.state}; {format_duration(result.pause)} between runs"
 

@@ -194,7 +194,7 @@ def cache_keep(
 
 
 @dataclass(frozen=True)
-class _Requests:
+class _RequestPages:
     """Requests that are no file of their own, split into pages."""
 
     name: str
@@ -221,9 +221,9 @@ def _source(value: Any, study: CacheStudy, format_name: str | None, columns: str
         frame = arrow_table(value, "trace", A_TRACE).to_pandas()
         if "page" in frame:
             return of_values(frame["page"], frame.get("write"), "frame")
-        return _Requests("frame", frame, study.page_size)
+        return _RequestPages("frame", frame, study.page_size)
     if isinstance(value, TraceSource):
-        return _Requests("requests", value, study.page_size)
+        return _RequestPages("requests", value, study.page_size)
     if callable(getattr(value, "batches", None)) and isinstance(getattr(value, "name", None), str):
         source: NamedReferences = value
         return source

@@ -15,7 +15,7 @@ from flashsim.core.units import format_size
 from flashsim.device.scaling import small_drive
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.experiments.crashing import injection, single
-from flashsim.experiments.crashing.drives import PowerCuts
+from flashsim.experiments.crashing.drives import DrivePowerCuts
 from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
 from flashsim.experiments.crashing.single import load
 from flashsim.experiments.presentation.terminal import Explanation, Part
@@ -188,7 +188,7 @@ def pool_crash(
         if lose_ssd:
             raise InvalidParameterError("lose-ssd", True, "drives keep what they hold in a power cut")
         disk = disk or DISK_PRESET
-        inject = PowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd_device or SSD_PRESET), LOG: small_drive(log or disk)})
+        inject = DrivePowerCuts({DISK: small_drive(disk), SSD: small_drive(ssd_device or SSD_PRESET), LOG: small_drive(log or disk)})
     count, kinds = histories or _HISTORIES, (design, checkpoints, torn_pages)
     with activity("crashes") as progress:
         return InjectionOutcome(injection.exhaustive(restart, count, seed, guards, progress, *kinds, inject=inject))

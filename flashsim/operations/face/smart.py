@@ -19,7 +19,7 @@ from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.smart import session
 from flashsim.experiments.smart.placing import AUTO
-from flashsim.experiments.smart.timing import Machine
+from flashsim.experiments.smart.timing import SmartMachine
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
@@ -161,7 +161,7 @@ def smart(
     >>> result.explain()[["operator", "where"]].values.tolist()[:4]
     [['scan', 'drive'], ['selection', 'drive'], ['projection', 'drive'], ['aggregation', 'drive']]
     """
-    machine = Machine(presets.load(device), None if cpu is None else cpus.load(cpu), drives)
+    machine = SmartMachine(presets.load(device), None if cpu is None else cpus.load(cpu), drives)
     if cores is not None:
         machine = replace(machine, preset=replace(machine.preset, inside=replace(machine.inside, cores=cores)))
     with activity("query") as progress:

@@ -80,7 +80,7 @@ def operation_line(pages_per_block: int, kind: int, place: int, source: int, log
 
 
 @dataclass(frozen=True)
-class Plan:
+class PagePlan:
     """The flash operations that one logical page takes, in order; shown as a line each.
 
     `rows` are rows of a plan (docs/decisions/0006).
@@ -114,7 +114,7 @@ class LabDrive:
             raise RefusedError("write_buffer: a drive without a clock has none; flashsim.ssd.lab.clock.SteppedDrive can have one")
         self.state = DriveState(self.parameters)
         self._pending: deque[int] = deque()
-        self._plan = Plan((), self.parameters.pages_per_block)
+        self._plan = PagePlan((), self.parameters.pages_per_block)
 
     def __str__(self) -> str:
         return picture(self.state)
@@ -124,25 +124,25 @@ class LabDrive:
         return self.parameters.logical_pages
 
     @property
-    def pending(self) -> Plan:
+    def pending(self) -> PagePlan:
         """Planned operations that are still to be carried out."""
-        return Plan(tuple(self._plan.rows[row] for row in self._pending), self.parameters.pages_per_block)
+        return PagePlan(tuple(self._plan.rows[row] for row in self._pending), self.parameters.pages_per_block)
 
-    def write(self, page: int, partial: bool = False) -> Plan:
+    def write(self, page: int, partial: bool = False) -> PagePlan:
         """Write one logical page (`partial`: only a part of it); return what that took."""
         return self._all_of(WRITE, page, partial)
 
-    def read(self, page: int) -> Plan:
+    def read(self, page: int) -> PagePlan:
         return self._all_of(READ, page)
 
-    def trim(self, page: int) -> Plan:
+    def trim(self, page: int) -> PagePlan:
         return self._all_of(TRIM, page)
 
     def write_all(self, pages: Iterable[int]) -> None:
         for page in pages:
             self._all_of(WRITE, page)
 
-    def begin(self, operation: str, page: int, partial: bool = False) -> Plan:
+    def begin(self, operation: str, page: int, partial: bool = False) -> PagePlan:
         """Plan a ``"write"``, ``"read"`` or ``"trim"``: the map changes at once, the flash with each `step`."""
         if operation not in OPERATIONS[READ : TRIM + 1]:
             raise InvalidParameterError("operation", repr(operation), "it must be read, write or trim")
@@ -181,7 +181,7 @@ class LabDrive:
         for name in self.state.counters.dtype.names:
             self.state.counters[name] = 0
 
-    def _all_of(self, operation: int, page: int, partial: bool = False) -> Plan:
+    def _all_of(self, operation: int, page: int, partial: bool = False) -> PagePlan:
         plan = self._begin(operation, page, partial)
         self.state.apply_plan(len(plan))
         for row in plan.rows:
@@ -189,7 +189,7 @@ class LabDrive:
         self._pending.clear()
         return plan
 
-    def _begin(self, operation: int, page: int, partial: bool) -> Plan:
+    def _begin(self, operation: int, page: int, partial: bool) -> PagePlan:
         state, page = self.state, int(page)
         if not 0 <= page < self.pages:
             raise InvalidParameterError("page", page, f"the drive has logical pages 0 to {self.pages - 1}")
@@ -199,7 +199,7 @@ class LabDrive:
             state.control.refused += 1
             raise state.read_only()
         state.make_ids(int(state.control.plan_rows))
-        self._plan = Plan(tuple(state.plan_page(operation, page, partial)), self.parameters.pages_per_block)
+        self._plan = PagePlan(tuple(state.plan_page(operation, page, partial)), self.parameters.pages_per_block)
         self._pending = deque(range(len(self._plan)))
         if operation == TRIM:
             state.trimmed[page] = next_write_id(state.control)

@@ -21,7 +21,7 @@ PAGES, FRAMES, TABLE, LOG, BOOT = range(5)
 TARGETS = ("disk", "ssd", "frame table", "log", "boot page")
 
 
-class Write(NamedTuple):
+class DurableWrite(NamedTuple):
     """A write of a device: what it changes, and to what, by page, frame or number of the record."""
 
     target: int
@@ -33,7 +33,7 @@ class Write(NamedTuple):
         return f"{TARGETS[self.target]} {', '.join(str(key) for key, _ in self.items)}"
 
 
-class Read(NamedTuple):
+class DurableRead(NamedTuple):
     """A read of a device, all of which is wanted before anything else: of what, and which pages, frames, entries or records, in order."""
 
     target: int
@@ -109,7 +109,7 @@ class Durable:
     def bytes_from(self, first: int, end: int) -> int:
         return sum(self.log[lsn].length for lsn in range(first, end))
 
-    def apply(self, write: Write) -> None:
+    def apply(self, write: DurableWrite) -> None:
         if write.target == BOOT:
             self.boot = write.items[0][1]
         else:
@@ -153,7 +153,7 @@ class Durable:
             self.places.pop(lsn, None)
         self.first = max(self.first, first)
 
-    def crash(self, outstanding: list[Write], draw: np.random.Generator | None = None) -> Durable:
+    def crash(self, outstanding: list[DurableWrite], draw: np.random.Generator | None = None) -> Durable:
         """State that is left where some writes were outstanding: without `draw` none was done.
 
         Of several pages or records each may have been written, of records only the first ones.  A frame may be torn in the midst, behind
@@ -174,5 +174,5 @@ class Durable:
                     before = self.in_frame if target == FRAMES else self.on_disk
                     done = tuple((key, (version if draw.integers(2) else before(key))._replace(is_torn=True)) for key, version in items)
             if done:
-                left.apply(Write(target, done, place))
+                left.apply(DurableWrite(target, done, place))
         return left

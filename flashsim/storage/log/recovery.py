@@ -15,13 +15,13 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR
 from flashsim.storage.log import records as log
 from flashsim.storage.log import restart_contract as contract
-from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, Read, Write
+from flashsim.storage.log.durable import BOOT, FRAMES, LOG, PAGES, TABLE, Durable, DurableRead, DurableWrite
 from flashsim.storage.log.records import CLEAN, DIRTY, FREE, FREE_ENTRY, Entry, Record, Version
 
 #: Pages that redo reads together, and memory writes to make room, at most.
 AHEAD = 256
 #: Reads and writes, one after the other.
-Steps = Generator[Read | Write, None, None]
+Steps = Generator[DurableRead | DurableWrite, None, None]
 
 
 class RedoFailureError(FlashsimError):
@@ -121,14 +121,14 @@ class Recovery:
         return guard not in self.without
 
     def run(self) -> Steps:
-        yield Read(BOOT, (0,))
+        yield DurableRead(BOOT, (0,))
         yield from contract.loaded(self.restart.name, lambda: self.restart.load(self))
         contract.check_entries(self.restart.name, "load", self.frames, self.entries, self.frame_of)
         if self.durable.boot.is_shut_down and self.has("shutdown-ends"):
-            yield Write(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))
+            yield DurableWrite(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))
         self.index()
         while self.doubles and self.restart.hardens.get(MODIFIED) == IN_TABLE:
-            yield Write(TABLE, ((self.doubles.pop(), FREE_ENTRY),))
+            yield DurableWrite(TABLE, ((self.doubles.pop(), FREE_ENTRY),))
         if not self.has("cleaner-last"):
             yield from self.clean()
         self.phase = "analysis"
@@ -147,17 +147,17 @@ class Recovery:
                 raise contract.failure(self.restart.name, "load or meet", reason)
             yield frame, entry, entry.state == DIRTY and entry.page in self.dirty
 
-    def writes(self, copies: bool = False) -> Iterator[tuple[Durable, Write]]:
+    def writes(self, copies: bool = False) -> Iterator[tuple[Durable, DurableWrite]]:
         """All of it at once: each write when it is durable, and with `copies` what survived before."""
         for step in self.run():
-            if isinstance(step, Write):
+            if isinstance(step, DurableWrite):
                 before = self.durable.copy() if copies else self.durable
                 self.durable.apply(step)
                 yield before, step
 
     def read_table(self, is_right: Callable[[Entry], bool] = lambda entry: True) -> Steps:
         """Read the frame table's file, and believe those of its entries that are right."""
-        yield Read(TABLE, range(self.frames))
+        yield DurableRead(TABLE, range(self.frames))
         for frame in range(self.frames):
             if (entry := self.durable.entry(frame)).state != FREE and is_right(entry):
                 self.entries[frame] = entry
@@ -191,7 +191,7 @@ class Recovery:
         """Write what is newer on the SSD than on disk to disk."""
         for frame, entry in sorted(self.entries.items()):
             if entry.state == DIRTY:
-                yield Write(PAGES, ((entry.page, self.durable.in_frame(frame)),))
+                yield DurableWrite(PAGES, ((entry.page, self.durable.in_frame(frame)),))
                 self.entries[frame] = entry._replace(state=CLEAN)
 
     def _read_log(self, first: int) -> Steps:
@@ -199,7 +199,7 @@ class Recovery:
             raise RedoFailureError(f"log: record {first} is needed, and the first one left is {self.durable.first}")
         if lost := self.durable.first_overwritten(first, self.end):
             raise RedoFailureError(f"log: record {lost} is needed, and has been overwritten on its device")
-        yield Read(LOG, range(first, self.end))
+        yield DurableRead(LOG, range(first, self.end))
 
     def analyse(self) -> Steps:
         """Find what the disk may lack, and which transactions did not end."""
@@ -239,8 +239,8 @@ class Recovery:
             self.phases.undo_reads += len(wanted)
         else:
             self.phases.redo_reads += len(wanted)
-        yield Read(FRAMES, tuple(sorted(frames.values())))
-        yield Read(PAGES, tuple(sorted(set(wanted) - set(frames))))
+        yield DurableRead(FRAMES, tuple(sorted(frames.values())))
+        yield DurableRead(PAGES, tuple(sorted(set(wanted) - set(frames))))
         for page in wanted:
             self.pages[page] = self.durable.in_frame(frames[page]) if page in frames else self.durable.on_disk(page)
 
@@ -252,7 +252,7 @@ class Recovery:
             self._imaged.difference_update(changed)
             self.phases.pages_written += len(changed)
             yield from self._force()
-            yield Write(PAGES, tuple((page, leaving[page]) for page in changed))
+            yield DurableWrite(PAGES, tuple((page, leaving[page]) for page in changed))
 
     def verify(self, frame: int) -> bool:
         """Hold an entry against what the frame holds, and drop it if that is something else; True if it stands."""
@@ -275,7 +275,7 @@ class Recovery:
         if (frame := self.frame_of.get(record.page)) is not None:
             self.drop(frame)
             if self.restart.hardens.get(MODIFIED) == IN_TABLE:
-                yield Write(TABLE, ((frame, FREE_ENTRY),))
+                yield DurableWrite(TABLE, ((frame, FREE_ENTRY),))
 
     def redo(self) -> Steps:
         oldest = min((first for first, _ in self.dirty.values()), default=self.end)
@@ -323,7 +323,7 @@ class Recovery:
 
     def _force(self) -> Steps:
         if self._tail:
-            yield Write(LOG, tuple(enumerate(self._tail, self.end)))
+            yield DurableWrite(LOG, tuple(enumerate(self._tail, self.end)))
             self.end += len(self._tail)
             self._tail = []
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 from flashsim.core.errors import FlashsimError, in_one_line
-from flashsim.storage.log.durable import TARGETS, Read, Write
+from flashsim.storage.log.durable import TARGETS, DurableRead, DurableWrite
 from flashsim.storage.log.records import CLEAN, DIRTY, Boot, Entry, Record, Version
 
 #: What a write brings, by its target.
@@ -19,7 +19,7 @@ def failure(design: str, step: str, problem: str | BaseException) -> FlashsimErr
     return FlashsimError(f"restart design: {design}: {step} {reason}")
 
 
-def loaded(design: str, load: Callable[[], Iterable[Any]]) -> Generator[Read | Write, None, None]:
+def loaded(design: str, load: Callable[[], Iterable[Any]]) -> Generator[DurableRead | DurableWrite, None, None]:
     """The steps of a design's `load`; a `FlashsimError` if it fails, or breaks the contract."""
     try:
         for step in load():
@@ -34,9 +34,9 @@ def loaded(design: str, load: Callable[[], Iterable[Any]]) -> Generator[Read | W
 
 def _is_step(step: Any) -> bool:
     """True of a read, or of a write that brings what belongs there."""
-    if not isinstance(step, Read | Write) or step.target not in range(len(TARGETS)):
+    if not isinstance(step, DurableRead | DurableWrite) or step.target not in range(len(TARGETS)):
         return False
-    keys = step.keys if isinstance(step, Read) else [key for key, each in step.items if type(each) is _CONTENTS[step.target]]
+    keys = step.keys if isinstance(step, DurableRead) else [key for key, each in step.items if type(each) is _CONTENTS[step.target]]
     return len(keys) == len(step[1]) and all(type(key) is int for key in keys)
 
 

@@ -104,7 +104,7 @@ def example(folder: Path) -> str:
 
 def read_heap(path: Path, columns: list[ColumnDefinition], cluster: Cluster) -> pa.Table:
     """The rows of a relation file that are visible when no transaction runs."""
-    reader = _Reader(path, columns, cluster)
+    reader = _RowReader(path, columns, cluster)
     live = [column for column in columns if not column.dropped]
     chunks: list[list[pa.Array]] = [[] for _ in live]
     for first, pages in _batches(path, len(columns)):
@@ -180,7 +180,7 @@ def _check_size(path: Path, head: bytes) -> None:
 
 
 @dataclass
-class _Reader:
+class _RowReader:
     """Finds the values of visible rows."""
 
     path: Path

@@ -20,7 +20,7 @@ from flashsim.experiments.crashing.injection import CrashReport, Injection, exha
 from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import DIRTY_PAGE, DROP, INVALIDATE, KEY_OF, MODIFIED, TO_DISK, of_page
-from flashsim.storage.log.durable import PAGES, Write
+from flashsim.storage.log.durable import PAGES, DurableWrite
 from flashsim.testing.contract import Contract
 from flashsim.testing.pools import Drawn, drawn_system
 
@@ -230,7 +230,7 @@ class RestartContract(Contract):
             for _, _, durable in injection.points(injection.history.build()):
                 before = durable.end
                 for step in injection.recovery(durable).run():
-                    if isinstance(step, Write):
+                    if isinstance(step, DurableWrite):
                         newest = max((version.lsn for _, version in step.items), default=0) if step.target == PAGES else 0
                         assert newest < durable.end, f"history {seed}: {step} comes before record {newest}"
                         durable.apply(step)

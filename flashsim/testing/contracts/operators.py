@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from algorithms.expressions.expression import Call, Column, Literal
+from algorithms.expressions.expression import Column, FunctionCall, Literal
 from algorithms.files import temporary_files
 from algorithms.partitioning.base import PARTITIONING, PartitionBuffers, PartitionParameters, Put, bucket_layouts, check_buffers, distribute
 from algorithms.programs.aggregation import Aggregate
@@ -31,7 +31,7 @@ from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strict_driver import relation_file
 
 
-class Pass:
+class FilePass:
     """One pass over a file of drawn rows, and what it may hold in memory.
 
     Parameters
@@ -91,7 +91,7 @@ class Pass:
         return np.stack([rows, keys[rows] % (len(self.files) + self.stay)], axis=1)
 
 
-def ran(one: Pass) -> tuple[Integers, Run]:
+def ran(one: FilePass) -> tuple[Integers, Run]:
     """Rows with their buckets, by row, and what a pass cost."""
     found: list[Integers] = [np.zeros((0, 2), np.int64)]
     files: Sequence[HeapFile] = [one.file]
@@ -128,10 +128,10 @@ class PartitionContract(Contract):
     ) -> None:
         """Of rows of all lengths, some of which stay in memory; by whole buffers, and a page a request."""
         parameters = PartitionParameters(self.name, **taken(self.name, **options), page_io=page_io, in_series=in_series)
-        one = Pass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
+        one = FilePass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
         found, run = ran(one)
         if in_series:
-            singly = ran(Pass(rows, one.buffers, replace(parameters, in_series=False), stay))[1]
+            singly = ran(FilePass(rows, one.buffers, replace(parameters, in_series=False), stay))[1]
             same = all(getattr(run.total(), what) == getattr(singly.total(), what) for what in ("reads", "writes", "pages"))
             assert same, "other requests are made in series than one by one"
         assert np.array_equal(found, one.expected()), "a tuple is lost, doubled, or in another bucket"
@@ -140,12 +140,12 @@ class PartitionContract(Contract):
         assert not page_io or phase.requests == phase.pages, "a request is longer than a page"
 
     def test_without_buckets_everything_is_read_and_nothing_written(self) -> None:
-        one = Pass(200, PartitionBuffers(3, 0, 0), PartitionParameters(self.name), stay=1)
+        one = FilePass(200, PartitionBuffers(3, 0, 0), PartitionParameters(self.name), stay=1)
         found, run = ran(one)
         assert len(found) == 0 and run.total().pages_written == 0 and run.total().pages_read == one.file.pages
 
     def test_an_empty_file_costs_nothing(self) -> None:
-        _, run = ran(Pass(0, PartitionBuffers(2, 2, 3), PartitionParameters(self.name)))
+        _, run = ran(FilePass(0, PartitionBuffers(2, 2, 3), PartitionParameters(self.name)))
         assert run.total().requests == 0
 
     def test_what_a_method_does_not_take_is_refused(self) -> None:
@@ -165,10 +165,10 @@ ROWS = pa.RecordBatch.from_pydict(
     }
 )
 BUILD = pa.RecordBatch.from_pydict({"b": pa.array([3, 5, 5, None, 77], pa.int64())})
-TWICE = Call("*", (Column("k"), Literal(pa.scalar(2))))
+TWICE = FunctionCall("*", (Column("k"), Literal(pa.scalar(2))))
 #: Parameters of each member; those of a file of one's own are none.
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "selection": {"predicate": Call("<", (TWICE, Literal(pa.scalar(40))))},
+    "selection": {"predicate": FunctionCall("<", (TWICE, Literal(pa.scalar(40))))},
     "projection": {"columns": {"twice": TWICE}},
     "aggregation": {"keys": ["k"], "aggregates": [Aggregate("sum", "k", "s"), Aggregate("max", "x", "m"), Aggregate("count", None, "c")]},
     "top-k": {"orders": [Order("x", descending=True)], "limit": 7},

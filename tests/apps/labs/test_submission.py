@@ -16,7 +16,7 @@ import pytest
 
 from flashsim.apps.labs import grading, submission, worker
 from flashsim.apps.labs.face import labs
-from flashsim.apps.labs.grading import LABS, Whole, grade, is_like
+from flashsim.apps.labs.grading import LABS, WholeNumber, grade, is_like
 from flashsim.apps.labs.submission import Submission, SubmissionError, seal_program, seals, source_of
 from flashsim.core.rng import generator
 from tests.cases import with_each
@@ -212,7 +212,7 @@ TRUE = [
 @with_each(("alike", "answer", "right"), TRUE)
 def test_true_is_not_like_1(alike: Any, answer: Any, right: Any) -> None:
     assert not alike(answer, right) and alike(right, right)
-    assert not isinstance(True, Whole) and isinstance(1, Whole) and not isinstance(1.0, Whole)
+    assert not isinstance(True, WholeNumber) and isinstance(1, WholeNumber) and not isinstance(1.0, WholeNumber)
 
 
 class Truth(Odd):

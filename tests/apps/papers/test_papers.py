@@ -18,13 +18,13 @@ from flashsim.apps.papers.base import Exhibit, Paper
 from flashsim.core.errors import DamagedFileError
 from flashsim.device import presets
 from flashsim.experiments.judging.cells import NONE, Cell, changes, falling, less, null_cells, number, residual, rising, statement
-from flashsim.experiments.judging.claims import Claim, Judgement, Parameter, Tally, Verdict
+from flashsim.experiments.judging.claims import ChosenParameter, Claim, Judgement, Tally, Verdict
 from flashsim.experiments.runs.jobs import Results, Settings
 from tests.cases import with_each
 
 
 def claim(*, null: str = "equal", most: bool = False, stated: Sequence[str] = (), fitted: bool = False, **limits: float) -> Claim:
-    parameters = [Parameter("prices", "least squares", {"claim": ["a"]})] if fitted else []
+    parameters = [ChosenParameter("prices", "least squares", {"claim": ["a"]})] if fitted else []
     return Claim("paper", "claim", "title", "table 1", "words", "table1", null, parameters, limits=limits, stated=stated, most=most)
 
 
@@ -189,7 +189,7 @@ def made_up_paper(cells: list[Cell]) -> Paper:
 
 
 def test_a_part_of_a_name_is_a_whole_word_of_it() -> None:
-    parameter = Parameter("times", "solved", {"table1": ["5 MB"], "table2": []})
+    parameter = ChosenParameter("times", "solved", {"table1": ["5 MB"], "table2": []})
     assert parameter.is_solved_from("table1", "P300, total 5 MB") and not parameter.is_solved_from("table1", "P300, total 15 MB")
     assert parameter.is_solved_from("table2", "anything") and not parameter.is_solved_from("table3", "5 MB")
 

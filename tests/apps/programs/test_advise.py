@@ -207,7 +207,7 @@ def test_a_drive_with_free_blocks_is_written_until_it_collects_or_the_load_says_
 
 def test_the_rate_of_a_drive_counts_where_it_changes_no_more(small: str, monkeypatch: Any) -> None:
     """Many pools, each with a few free pages, take a short trace many times before all of them collect."""
-    monkeypatch.setattr(runs._Runs, "_rate", lambda run, source, repeats: (min(100 * repeats, 100_000), True, GIB))
+    monkeypatch.setattr(runs._LoadRuns, "_rate", lambda run, source, repeats: (min(100 * repeats, 100_000), True, GIB))
     trace = pd.DataFrame({"operation": "write", "offset": 0, "length": PAGE, "arrival": np.arange(400) * MILLISECONDS})
     result = fs.advise(trace, device=small, state="empty", bound="max=1h", repeats=1, jobs=1)
     (row,) = result.summary().to_dict("records")

@@ -14,7 +14,7 @@ import pytest
 
 from flashsim.apps.serving.content import FileContent, MemoryContent
 from flashsim.apps.serving.drive import ServedDrive, ServedRequest
-from flashsim.apps.serving.protocol import EIO, CommandFlag, Export, NbdCommand, Request
+from flashsim.apps.serving.protocol import EIO, ClientRequest, CommandFlag, Export, NbdCommand
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import FORCE_UNIT_ACCESS, OPERATIONS, READ, REQUEST, TRIM, WRITE, make_requests
 from flashsim.core.rng import generator
@@ -41,7 +41,7 @@ def served_drive(kind: str, scale: float = 1, **changes: Any) -> ServedDrive:
     return ServedDrive(simulated, export, MemoryContent(1 << 20), scale, START)
 
 
-def requests_of(seed: int, capacity: int, count: int) -> list[tuple[int, Request]]:
+def requests_of(seed: int, capacity: int, count: int) -> list[tuple[int, ClientRequest]]:
     """Arrivals (ns from the start, ascending) and random requests."""
     random = generator(seed, "requests")
     at = np.cumsum(random.choice([0, 1, 7, 50, 400, 20_000], count))
@@ -59,11 +59,11 @@ def requests_of(seed: int, capacity: int, count: int) -> list[tuple[int, Request
         forced = (
             command in (NbdCommand.READ, NbdCommand.WRITE, NbdCommand.FLUSH) and random.random() < 0.2
         )  # a forced trim is two requests of the drive
-        found.append((arrival, Request(command, int(forced), 0, offset, length, data)))
+        found.append((arrival, ClientRequest(command, int(forced), 0, offset, length, data)))
     return found
 
 
-def run(served: ServedDrive, asked: list[tuple[int, Request]], scale: float, oversleep: int, seed: int = 0) -> list[ServedRequest]:
+def run(served: ServedDrive, asked: list[tuple[int, ClientRequest]], scale: float, oversleep: int, seed: int = 0) -> list[ServedRequest]:
     """Every request taken when it comes, and the drive stepped up to `oversleep` ns late."""
     random = generator(seed, "sleep")
     done: list[ServedRequest] = []
@@ -109,7 +109,7 @@ def test_simulated_times_are_those_of_the_bare_drive(kind: str, scale: float, ov
 def test_requests_that_come_together_run_together_without_imposed_latency() -> None:
     served, bare = served_drive("ssd", 0), device("ssd")
     for page in range(8):
-        served.take(Request(NbdCommand.READ, 0, page, page * PAGE, PAGE), 1, START)
+        served.take(ClientRequest(NbdCommand.READ, 0, page, page * PAGE, PAGE), 1, START)
     done = served.step(START)
     expected = bare.serve(make_requests(READ, np.arange(8) * PAGE, PAGE))
     assert sorted(each.completed for each in done) == sorted(expected["completed"].tolist())
@@ -118,7 +118,7 @@ def test_requests_that_come_together_run_together_without_imposed_latency() -> N
 
 def test_nothing_is_done_before_it_is_due() -> None:
     served = served_drive("hdd")
-    served.take(Request(NbdCommand.READ, 0, 7, 0, 512), 1, START + 50)
+    served.take(ClientRequest(NbdCommand.READ, 0, 7, 0, 512), 1, START + 50)
     assert served.next() == 0
     assert served.step(START + 50) == []
     due = served.next()
@@ -132,12 +132,12 @@ def test_nothing_is_done_before_it_is_due() -> None:
 def test_requests_take_effect_in_order_of_arrival() -> None:
     served = served_drive("ssd")
     first, second = bytes([1]) * 1024, bytes([2]) * 512
-    served.take(Request(nbd.WRITE, 0, 0, 0, 1024, first), 1, START)
-    early = served.take(Request(nbd.READ, 0, 1, 0, 1024), 2, START)
-    served.take(Request(nbd.WRITE, 0, 2, 512, 512, second), 1, START)
-    late = served.take(Request(nbd.READ, 0, 3, 0, 1024), 2, START)
-    served.take(Request(nbd.TRIM, 0, 4, 0, 512), 2, START)
-    last = served.take(Request(nbd.READ, 0, 5, 0, 1024), 2, START)
+    served.take(ClientRequest(nbd.WRITE, 0, 0, 0, 1024, first), 1, START)
+    early = served.take(ClientRequest(nbd.READ, 0, 1, 0, 1024), 2, START)
+    served.take(ClientRequest(nbd.WRITE, 0, 2, 512, 512, second), 1, START)
+    late = served.take(ClientRequest(nbd.READ, 0, 3, 0, 1024), 2, START)
+    served.take(ClientRequest(nbd.TRIM, 0, 4, 0, 512), 2, START)
+    last = served.take(ClientRequest(nbd.READ, 0, 5, 0, 1024), 2, START)
     assert early.data == first and late.data == first[:512] + second and last.data == bytes(512) + second
     assert len(served.finish()) == 6 and served.outstanding == 0
 
@@ -146,7 +146,7 @@ def test_requests_take_effect_in_order_of_arrival() -> None:
 def test_zeroes_are_trims_where_the_drive_has_them(kind: str, flags: int, operation: int) -> None:
     served = served_drive(kind)
     served.content.write(0, b"x" * 4096)
-    taken = served.take(Request(nbd.WRITE_ZEROES, flags, 0, 0, 4096), 1, START)
+    taken = served.take(ClientRequest(nbd.WRITE_ZEROES, flags, 0, 0, 4096), 1, START)
     assert OPERATIONS[taken.operation] == OPERATIONS[operation]
     assert served.content.read(0, 4096) == bytes(4096)
 
@@ -155,8 +155,8 @@ def test_a_forced_trim_ends_with_a_flush() -> None:
     buffered = {"write_buffer": 4 * PAGE}
     served, bare = served_drive("ssd", **buffered), device("ssd", **buffered)
     for page in range(3):
-        served.take(Request(nbd.WRITE, 0, page, page * PAGE, PAGE, bytes(PAGE)), 1, START)
-    served.take(Request(nbd.TRIM, nbd.FUA, 9, 0, PAGE), 1, START)
+        served.take(ClientRequest(nbd.WRITE, 0, page, page * PAGE, PAGE, bytes(PAGE)), 1, START)
+    served.take(ClientRequest(nbd.TRIM, nbd.FUA, 9, 0, PAGE), 1, START)
     *_, trim = served.finish()
     requests = make_requests([1, 1, 1, 2, 3], [0, PAGE, 2 * PAGE, 0, 0], [PAGE, PAGE, PAGE, PAGE, 0])
     requests["dependency"][4] = 3
@@ -179,21 +179,24 @@ def test_content_in_a_file_is_durable_once_a_flush_or_a_forced_write_is_answered
             (NbdCommand.READ, CommandFlag.FUA, 512, 2),
         ):
             data = bytes(length) if command == NbdCommand.WRITE else b""
-            assert served.take(Request(command, flags, 0, 0, length, data), 0, START).error == 0
+            assert served.take(ClientRequest(command, flags, 0, 0, length, data), 0, START).error == 0
             assert synced == [content.path.stat().st_ino] * syncs
 
         def fails(file: int) -> None:
             raise OSError(errno.EIO, "the disk is gone")
 
         monkeypatch.setattr(os, "fsync", fails)
-        assert served.take(Request(NbdCommand.FLUSH, 0, 0, 0, 0, b""), 0, START).error == EIO
+        assert served.take(ClientRequest(NbdCommand.FLUSH, 0, 0, 0, 0, b""), 0, START).error == EIO
 
 
 def test_what_is_refused_never_reaches_the_drive() -> None:
     served = served_drive("ssd")
-    errors = [served.take(request, 1, START).error for _, request in [(0, Request(nbd.READ, 0, 0, 1, 512)), (0, Request(77, 0, 0, 0, 0))]]
+    errors = [
+        served.take(request, 1, START).error
+        for _, request in [(0, ClientRequest(nbd.READ, 0, 0, 1, 512)), (0, ClientRequest(77, 0, 0, 0, 0))]
+    ]
     full = ServedDrive(device("ssd"), served.export, MemoryContent(0), 1, START).take(
-        Request(nbd.WRITE, 0, 0, 0, 512, bytes(512)), 1, START
+        ClientRequest(nbd.WRITE, 0, 0, 0, 512, bytes(512)), 1, START
     )
     assert errors == [nbd.INVALID, nbd.INVALID] and full.error == nbd.NO_SPACE
     assert served.refused == 2 and not served.outstanding and served.next() == NEVER
@@ -207,10 +210,10 @@ def test_a_minipage_is_read_by_its_sectors_alone() -> None:
     served, bare, found = served_drive("ssd", 0), device("ssd"), np.zeros_like(pages)
     requests = [make_requests(WRITE, np.arange(len(pages)) * 8192, 8192)]
     for number, page in enumerate(pages):
-        served.take(Request(nbd.WRITE, 0, number, number * 8192, 8192, page.tobytes()), 1, START)
+        served.take(ClientRequest(nbd.WRITE, 0, number, number * 8192, 8192, page.tobytes()), 1, START)
     served.finish()
     for number in range(len(pages)):
-        taken = served.take(Request(nbd.READ, 0, number, number * 8192 + begin, length), 1, START)
+        taken = served.take(ClientRequest(nbd.READ, 0, number, number * 8192 + begin, length), 1, START)
         found[number, begin : begin + length] = np.frombuffer(taken.data, np.uint8)
     assert 0 < length < 8192 // 2 and np.array_equal(layout.decode(found, ("row",)).rows, digests.rows)
     done = sorted(served.finish(), key=lambda each: each.number)
@@ -223,14 +226,14 @@ def test_a_worn_drive_refuses_writes_and_reads_go_on() -> None:
     served = served_drive("ssd", 0, endurance=5, spare_blocks=1, blocks_per_plane=9)
     errors = []
     for number in range(2000):
-        served.take(Request(nbd.WRITE, 0, number, number * 7 % 40 * PAGE, PAGE, bytes(PAGE)), 1, START)
+        served.take(ClientRequest(nbd.WRITE, 0, number, number * 7 % 40 * PAGE, PAGE, bytes(PAGE)), 1, START)
         errors += [each.error for each in served.step(START)]
         if served.read_only_because:
             break
     assert errors[-1] == nbd.IO and set(errors[:-1]) == {0}
     assert "no spare block" in served.read_only_because
-    assert served.take(Request(nbd.WRITE, 0, 0, 0, PAGE, bytes(PAGE)), 1, START).error == nbd.PERMISSION
-    served.take(Request(nbd.READ, 0, 0, 0, PAGE), 1, START)
+    assert served.take(ClientRequest(nbd.WRITE, 0, 0, 0, PAGE, bytes(PAGE)), 1, START).error == nbd.PERMISSION
+    served.take(ClientRequest(nbd.READ, 0, 0, 0, PAGE), 1, START)
     assert [each.error for each in served.step(START)] == [0]
 
 

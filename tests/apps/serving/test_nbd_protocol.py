@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.apps.serving.protocol import Conversation, Export, Request, refusal
+from flashsim.apps.serving.protocol import ClientRequest, Conversation, Export, refusal
 from tests.apps.serving import nbd_client as nbd
 from tests.apps.serving.nbd_client import go, hello, option, option_replies, request
 from tests.cases import with_each
@@ -44,7 +44,7 @@ def test_go_tells_what_was_asked_for_and_begins(name: str) -> None:
         struct.pack(">HIII", 3, 512, 4096, 32 << 20),
     ]
     assert option_replies(spoken.take_outgoing()) == [(nbd.GO, INFO_REPLY, data) for data in told] + [(nbd.GO, ACK, b"")]
-    assert spoken.receive(request(nbd.READ, 512, 1024, cookie=9)) == [Request(0, 0, 9, 512, 1024)]
+    assert spoken.receive(request(nbd.READ, 512, 1024, cookie=9)) == [ClientRequest(0, 0, 9, 512, 1024)]
 
 
 def test_info_tells_and_does_not_begin() -> None:
@@ -133,44 +133,46 @@ READ_ONLY = Export("drive", "", SIZE, read_only=True, trim=True)
 @with_each(
     "asked, error",
     [
-        (Request(nbd.READ, 0, 0, 0, 512), 0),
-        (Request(nbd.READ, 0, 0, SIZE - 512, 512), 0),
-        (Request(nbd.READ, 0, 0, SIZE, 512), nbd.INVALID),
-        (Request(nbd.READ, 0, 0, (1 << 64) - 512, 1024), nbd.INVALID),
-        (Request(nbd.READ, 0, 0, 0, 0), nbd.INVALID),
-        (Request(nbd.READ, 0, 0, 1, 512), nbd.INVALID),
-        (Request(nbd.READ, 0, 0, 0, 511), nbd.INVALID),
-        (Request(nbd.READ, nbd.NO_HOLE, 0, 0, 512), nbd.INVALID),
-        (Request(nbd.READ, nbd.FUA, 0, 0, 512), 0),
-        (Request(nbd.WRITE, nbd.FUA, 0, 0, 512), 0),
-        (Request(nbd.WRITE, 0, 0, SIZE - 512, 1024), nbd.NO_SPACE),
-        (Request(nbd.TRIM, 0, 0, 0, SIZE), 0),
-        (Request(nbd.TRIM, 0, 0, 512, SIZE), nbd.NO_SPACE),
-        (Request(nbd.WRITE_ZEROES, nbd.NO_HOLE, 0, 0, SIZE), 0),
-        (Request(nbd.WRITE_ZEROES, 16, 0, 0, SIZE), nbd.INVALID),
-        (Request(nbd.FLUSH, 0, 0, 0, 0), 0),
-        (Request(nbd.FLUSH, 0, 0, 0, 512), nbd.INVALID),
-        (Request(nbd.CACHE, 0, 0, 0, 512), nbd.INVALID),
-        (Request(999, 0, 0, 0, 512), nbd.INVALID),
+        (ClientRequest(nbd.READ, 0, 0, 0, 512), 0),
+        (ClientRequest(nbd.READ, 0, 0, SIZE - 512, 512), 0),
+        (ClientRequest(nbd.READ, 0, 0, SIZE, 512), nbd.INVALID),
+        (ClientRequest(nbd.READ, 0, 0, (1 << 64) - 512, 1024), nbd.INVALID),
+        (ClientRequest(nbd.READ, 0, 0, 0, 0), nbd.INVALID),
+        (ClientRequest(nbd.READ, 0, 0, 1, 512), nbd.INVALID),
+        (ClientRequest(nbd.READ, 0, 0, 0, 511), nbd.INVALID),
+        (ClientRequest(nbd.READ, nbd.NO_HOLE, 0, 0, 512), nbd.INVALID),
+        (ClientRequest(nbd.READ, nbd.FUA, 0, 0, 512), 0),
+        (ClientRequest(nbd.WRITE, nbd.FUA, 0, 0, 512), 0),
+        (ClientRequest(nbd.WRITE, 0, 0, SIZE - 512, 1024), nbd.NO_SPACE),
+        (ClientRequest(nbd.TRIM, 0, 0, 0, SIZE), 0),
+        (ClientRequest(nbd.TRIM, 0, 0, 512, SIZE), nbd.NO_SPACE),
+        (ClientRequest(nbd.WRITE_ZEROES, nbd.NO_HOLE, 0, 0, SIZE), 0),
+        (ClientRequest(nbd.WRITE_ZEROES, 16, 0, 0, SIZE), nbd.INVALID),
+        (ClientRequest(nbd.FLUSH, 0, 0, 0, 0), 0),
+        (ClientRequest(nbd.FLUSH, 0, 0, 0, 512), nbd.INVALID),
+        (ClientRequest(nbd.CACHE, 0, 0, 0, 512), nbd.INVALID),
+        (ClientRequest(999, 0, 0, 0, 512), nbd.INVALID),
     ],
 )
-def test_requests_that_are_refused(asked: Request, error: int) -> None:
+def test_requests_that_are_refused(asked: ClientRequest, error: int) -> None:
     assert refusal(asked, EXPORT) == error
 
 
 def test_a_read_only_export_refuses_what_changes_it() -> None:
     for command in (nbd.WRITE, nbd.TRIM, nbd.WRITE_ZEROES):
-        assert refusal(Request(command, 0, 0, 0, 512), READ_ONLY) == nbd.PERMISSION
-    assert refusal(Request(nbd.FLUSH, 0, 0, 0, 0), READ_ONLY) == refusal(Request(nbd.READ, 0, 0, 0, 512), READ_ONLY) == 0
-    assert refusal(Request(nbd.TRIM, 0, 0, 0, 512), Export("disk", "", SIZE)) == nbd.INVALID
-    assert refusal(Request(nbd.READ, 0, 0, 0, 64 << 20), Export("disk", "", 1 << 30)) == nbd.INVALID
+        assert refusal(ClientRequest(command, 0, 0, 0, 512), READ_ONLY) == nbd.PERMISSION
+    assert refusal(ClientRequest(nbd.FLUSH, 0, 0, 0, 0), READ_ONLY) == refusal(ClientRequest(nbd.READ, 0, 0, 0, 512), READ_ONLY) == 0
+    assert refusal(ClientRequest(nbd.TRIM, 0, 0, 0, 512), Export("disk", "", SIZE)) == nbd.INVALID
+    assert refusal(ClientRequest(nbd.READ, 0, 0, 0, 64 << 20), Export("disk", "", 1 << 30)) == nbd.INVALID
 
 
 def test_disks_of_larger_sectors_take_whole_ones() -> None:
     disk = Export("disk", "", 1 << 20, rotational=True, block=8192)
     assert struct.pack(">HIII", 3, 8192, 8192, 32 << 20) in [data for _, _, data in answers(go(infos=(3,)), disk)]
-    assert refusal(Request(nbd.READ, 0, 0, 8192, 8192), disk) == 0
-    assert refusal(Request(nbd.READ, 0, 0, 8192, 4096), disk) == refusal(Request(nbd.WRITE, 0, 0, 4096, 8192), disk) == nbd.INVALID
+    assert refusal(ClientRequest(nbd.READ, 0, 0, 8192, 8192), disk) == 0
+    assert (
+        refusal(ClientRequest(nbd.READ, 0, 0, 8192, 4096), disk) == refusal(ClientRequest(nbd.WRITE, 0, 0, 4096, 8192), disk) == nbd.INVALID
+    )
 
 
 options = st.one_of(
@@ -188,7 +190,7 @@ streams = st.tuples(st.lists(options, max_size=4), st.lists(commands, max_size=6
 )
 
 
-def fed(pieces: list[bytes]) -> tuple[bytes, list[Request], bool]:
+def fed(pieces: list[bytes]) -> tuple[bytes, list[ClientRequest], bool]:
     """What a conversation says and finds in pieces of input, and whether it is over."""
     spoken, requests = Conversation(EXPORT), []
     for piece in pieces:

@@ -18,7 +18,7 @@ from flashsim.core.request import COMPLETION, Completions
 from flashsim.core.units import NEVER
 from flashsim.device.smart.inside import Inside
 from flashsim.device.smart.protocol import Answer
-from flashsim.device.smart.runtime import Command, Reaction, Session, SmartDrive
+from flashsim.device.smart.runtime import Reaction, Session, SessionCommand, SmartDrive
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.shared import Steps
 
@@ -69,7 +69,7 @@ class SmartSpecification(SmartDrive):
         yield completed
         reaction()
 
-    def _answer(self, command: Command) -> Answer:
+    def _answer(self, command: SessionCommand) -> Answer:
         """Answer a command; from then on its host may be silent."""
         answer = super()._answer(command)
         self._answers.append(answer)

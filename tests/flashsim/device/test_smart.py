@@ -15,7 +15,7 @@ from flashsim.core.units import MIB, MILLISECONDS, SECONDS
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
-from flashsim.device.smart.protocol import TRANSITIONS, State, Status, Steps, Task
+from flashsim.device.smart.protocol import TRANSITIONS, ProgramSteps, State, Status, Task
 from flashsim.device.smart.runtime import SmartDrive
 
 PRESET = part_of(presets.load("samsung-smart-400gb"), 100)
@@ -34,7 +34,7 @@ def smart_drive(preset: presets.Preset = PRESET, **changes: int) -> SmartDrive:
 
 def scan(count: int = 512, size: int = MIB, work: int = 1, results: int = 0, first: int = 0, **rest: int) -> Task:
     each = np.arange(count, dtype=np.int64)
-    return Task(Steps((first + each) * size, np.full(count, size), np.full(count, work), np.full(count, results)), **rest)
+    return Task(ProgramSteps((first + each) * size, np.full(count, size), np.full(count, work), np.full(count, results)), **rest)
 
 
 def bandwidth(drive: SmartDrive, task: Task) -> float:

@@ -15,7 +15,7 @@ from flashsim.execution.backend import ResultRows, answer, enter_phase
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Control, Latch, Release, Sleep, Spawn, Strand, Wait
 from flashsim.execution.run import ConcurrentRun
-from flashsim.execution.strand_state import Port, Record, Site, StrandState, submit
+from flashsim.execution.strand_state import OrderedRecord, Port, Site, StrandState, submit
 from flashsim.storage.content import ColumnContent
 from flashsim.storage.volume import Volume
 
@@ -35,7 +35,7 @@ class ConcurrentSpecification:
         self.site = Site(volume, content, machine, lambda: int(self.env.now), trim=False)
         self.results = results
         self.machine = machine
-        self.record = Record(machine.sink)
+        self.record = OrderedRecord(machine.sink)
         self.ports = [Port(number, machine, self.record) for number in range(len(machine.devices))]
         self.cores = {place: simpy.Resource(self.env, count) for place, count in self.site.cores.items()}
         self.core_times: dict[str, int] = dict.fromkeys(self.cores, 0)

@@ -21,7 +21,7 @@ from flashsim.execution.pooled.logging_design import Logging
 from flashsim.execution.pooled.specification import PoolSpecification
 from flashsim.execution.pooled.system import DISK, LOG, SSD
 from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
-from flashsim.storage.log.durable import Durable, Write
+from flashsim.storage.log.durable import Durable, DurableWrite
 from flashsim.storage.log.records import BEGIN, CLEAN, FREE, SSD_PRE_WRITE_INVALIDATE, Entry, Record, Version
 from flashsim.storage.log.recovery import REPLACED, Recovery
 
@@ -95,9 +95,9 @@ def test_a_log_is_refused_if_its_device_ever_lacks_a_record_that_recovery_may_ne
     assert run(2048)[1] and not run(least)[1] and [run(least + each)[1] for each in (-1, -1024)] == [True, True]
 
 
-def written_table(frames: int, restart: str, log: LogWriter) -> tuple[FrameTable, list[tuple[Write, Callable[[], object]]]]:
+def written_table(frames: int, restart: str, log: LogWriter) -> tuple[FrameTable, list[tuple[DurableWrite, Callable[[], object]]]]:
     """A frame table, and what it has written, with what follows when that has completed."""
-    sent: list[tuple[Write, Callable[[], object]]] = []
+    sent: list[tuple[DurableWrite, Callable[[], object]]] = []
     logging = Logging(restart_design(restart))
     return FrameTable(
         simpy.Environment(), logging, frames, log, lambda write, _, __, then: sent.append((write, then)), lambda frame: False

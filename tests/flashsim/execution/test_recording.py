@@ -9,7 +9,7 @@ import pytest
 
 from algorithms.joins import base as joins
 from flashsim.apps.papers.do2009.runs import JOINS, Setup, laid_out
-from flashsim.execution.recording import Recording
+from flashsim.execution.recording import RequestRecording
 from flashsim.experiments.runs import joining
 from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.experiments.runs.joining import simulate_join
@@ -21,7 +21,7 @@ DRIVES = [DriveInUse("toshiba-5400-320gb", full=True), DriveInUse("ocz-core-60gb
 @pytest.mark.parametrize("page_io", [False, True])
 @pytest.mark.parametrize("join", JOINS)
 def test_a_recorded_join_costs_what_it_costs_to_run_it(join: str, page_io: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    recording, setup = Recording(), Setup(join, 300, page_io=page_io)
+    recording, setup = RequestRecording(), Setup(join, 300, page_io=page_io)
     files, setting = laid_out(setup, SCALE, 1)
     first = simulate_join(setting, files, DRIVES, recording=recording)
     assert first.runs[0].result_rows == len(files[1].relation)
@@ -36,7 +36,7 @@ def test_a_recorded_join_costs_what_it_costs_to_run_it(join: str, page_io: bool,
 
 
 def test_another_join_or_other_files_are_run_anew() -> None:
-    recording, setup = Recording(), Setup("grace-hash", 300)
+    recording, setup = RequestRecording(), Setup("grace-hash", 300)
     files, setting = laid_out(setup, SCALE, 1)
     of: Any = simulate_join(setting, files, DRIVES[:1], recording=recording)
     key = (setting.algorithm, of.parameters, of.allocation)
@@ -47,7 +47,7 @@ def test_another_join_or_other_files_are_run_anew() -> None:
 
 
 def test_a_join_that_does_not_end_leaves_nothing() -> None:
-    recording, setup = Recording(), Setup("bnl", 300)
+    recording, setup = RequestRecording(), Setup("bnl", 300)
     files, setting = laid_out(setup, SCALE, 1)
     begun = recording.record(joins.plan("bnl", *files, setting.parameters()), "bnl", files)
     next(begun)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flashsim.apps.papers.do2012.restarts import Restart
+from flashsim.apps.papers.do2012.restarts import RestartRun
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import HOURS
 from flashsim.operations.face.restart import RestartOutcome, Restarts
@@ -18,7 +18,7 @@ from flashsim.pools.setup import PoolResult, PoolSetup
 
 
 def restart(design: str, ends: str, policy: str = "dw") -> PeakToPeak:
-    setup = replace(Restart("TPC-C", policy, design).setup(), scale=0.002, time=HOURS)
+    setup = replace(RestartRun("TPC-C", policy, design).setup(), scale=0.002, time=HOURS)
     return PeakToPeak.of(run_restart(setup.as_dict(), ends, 20))
 
 
@@ -77,7 +77,7 @@ def test_timelines_of_several_runs_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_pool_without_an_ssd_restarts() -> None:
-    run = run_restart(replace(Restart("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS // 4).as_dict(), CRASH, 2)
+    run = run_restart(replace(RestartRun("TPC-C", "dw", "lvr").setup(), design="none", scale=0.002, time=HOURS // 4).as_dict(), CRASH, 2)
     assert run["warm"] == 0.0 and run["records"] > 0
 
 

@@ -22,11 +22,11 @@ from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.experiments.presentation.tables import as_text
 from flashsim.experiments.smart import session
-from flashsim.experiments.smart.placing import DRIVE, Placement, estimates
+from flashsim.experiments.smart.placing import DRIVE, PlanPlacement, estimates
 from flashsim.experiments.smart.plans import Plan, StoredTable, run
 from flashsim.experiments.smart.session import choose
 from flashsim.experiments.smart.sql import plan_of
-from flashsim.experiments.smart.timing import Machine, build_seconds, check_capacity, drive_seconds, host_seconds
+from flashsim.experiments.smart.timing import SmartMachine, build_seconds, check_capacity, drive_seconds, host_seconds
 from flashsim.storage.source.base import TableRecords
 from tests.cases import with_each
 
@@ -40,15 +40,15 @@ def table(page_format: str, rows: int = 400_000) -> StoredTable:
     return StoredTable.of("t", TableRecords("t", pa.table(columns)), 8192, page_format)
 
 
-def machine(drives: int = 1, **inside: int) -> Machine:
+def machine(drives: int = 1, **inside: int) -> SmartMachine:
     """Drives of a 25th of the preset's size, which are as fast and sooner made."""
     preset = presets.load(SMART)
     assert preset.inside and preset.flash
     small = replace(preset, parameters=replace(preset.flash, capacity=preset.capacity // 25, blocks_per_plane=320))
-    return Machine(replace(small, inside=replace(preset.inside, **inside)), cpu.load("hexacore-2016"), drives)
+    return SmartMachine(replace(small, inside=replace(preset.inside, **inside)), cpu.load("hexacore-2016"), drives)
 
 
-def simulated(plan: Plan, tables: dict[str, StoredTable], used: Machine, placement: Placement) -> float:
+def simulated(plan: Plan, tables: dict[str, StoredTable], used: SmartMachine, placement: PlanPlacement) -> float:
     inside = placement.where == DRIVE
     result = run(plan, tables, placement.stages, used.drives, used.room if inside else None)
     before = build_seconds(used, result, 8192, result.own if inside else ())
@@ -190,7 +190,7 @@ def test_break_even_by_formula_is_where_simulated_times_cross() -> None:
 def test_drives_and_cores_share_the_work() -> None:
     tables = {"t": table("pax", 100_000)}
     plan = plan_of("SELECT avg(b) FROM t", {"t": tables["t"].schema})
-    times = [simulated(plan, tables, used, Placement(DRIVE, 2, 0, 0)) for used in (machine(), machine(4), machine(cores=8))]
+    times = [simulated(plan, tables, used, PlanPlacement(DRIVE, 2, 0, 0)) for used in (machine(), machine(4), machine(cores=8))]
     assert times[0] / times[1] == pytest.approx(4, rel=0.25) and times[0] > 2 * times[2]
 
 
@@ -270,7 +270,7 @@ def test_a_program_too_large_for_the_drive_runs_on_the_host() -> None:
     query = "SELECT t.a, pad FROM t JOIN u ON t.a = u.a"
     small = presets.load(SMART)
     assert small.inside
-    used = Machine(replace(small, inside=replace(small.inside, memory=18 << 20)), None)
+    used = SmartMachine(replace(small, inside=replace(small.inside, memory=18 << 20)), None)
     sources = {name: StoredTable.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in tables.items()}
     plan = plan_of(query, {name: each.schema for name, each in sources.items()}, {"t": rows, "u": rows - 1})
     placements = estimates(plan, sources, used).placements

@@ -17,11 +17,11 @@ from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.experiments.presentation.terminal import Explanation
 from flashsim.experiments.smart import session
-from flashsim.experiments.smart.placing import AUTO, DRIVE, HOST, Placement, estimates
+from flashsim.experiments.smart.placing import AUTO, DRIVE, HOST, PlanPlacement, estimates
 from flashsim.experiments.smart.plans import Plan, StoredTable, run
 from flashsim.experiments.smart.session import FORMULA, REQUEST, SIMULATION, Choice, choose
 from flashsim.experiments.smart.sql import plan_of
-from flashsim.experiments.smart.timing import Machine, build_seconds, drive_seconds, host_seconds
+from flashsim.experiments.smart.timing import SmartMachine, build_seconds, drive_seconds, host_seconds
 from flashsim.storage.source.base import TableRecords
 
 PRESETS = ("samsung-smart-400gb", "csd-arm-4tb")
@@ -33,10 +33,12 @@ def quiet(done: float, total: float, message: str = "") -> None:
     """No progress is shown."""
 
 
-def machine(preset: str, drives: int = 1, cores: int | None = None) -> Machine:
+def machine(preset: str, drives: int = 1, cores: int | None = None) -> SmartMachine:
     loaded = presets.load(preset)
     assert loaded.inside
-    return Machine(replace(loaded, inside=replace(loaded.inside, cores=cores or loaded.inside.cores)), cpu.load("hexacore-2016"), drives)
+    return SmartMachine(
+        replace(loaded, inside=replace(loaded.inside, cores=cores or loaded.inside.cores)), cpu.load("hexacore-2016"), drives
+    )
 
 
 def stored(name: str, columns: dict[str, Any], page_format: str = "pax") -> StoredTable:
@@ -48,18 +50,18 @@ def numbers(rows: int, width: int = 0) -> StoredTable:
     return stored("t", {"a": rng.integers(0, 1000, rows), "b": rng.normal(size=rows), "pad": ["x" * width] * rows})
 
 
-def placed(query: str, table: StoredTable, used: Machine, where: str = AUTO) -> Choice:
+def placed(query: str, table: StoredTable, used: SmartMachine, where: str = AUTO) -> Choice:
     return choose(plan_of(query, {"t": table.schema}), {"t": table}, used, where, quiet)
 
 
-def seconds(plan: Plan, tables: dict[str, StoredTable], used: Machine, placement: Placement) -> float:
+def seconds(plan: Plan, tables: dict[str, StoredTable], used: SmartMachine, placement: PlanPlacement) -> float:
     """Simulated time of a placement."""
     inside = placement.where == DRIVE
     result = run(plan, tables, placement.stages, used.drives, used.room if inside else None)
     return build_seconds(used, result, 8192, result.own if inside else ()) + (drive_seconds if inside else host_seconds)(used, result, 8192)
 
 
-def draw(seed: int) -> tuple[str, Plan, dict[str, StoredTable], Machine]:
+def draw(seed: int) -> tuple[str, Plan, dict[str, StoredTable], SmartMachine]:
     """A query, its plan, tables and drives: tables of up to about 100 extents, spread or sorted, of rows or columns; one join in five."""
     rng = random.Random(seed)
     used = machine(rng.choice(PRESETS), rng.choice([1, 1, 1, 2, 3]), rng.choice([None, None, 1, 2, 4, 8]))
@@ -98,7 +100,7 @@ def draw(seed: int) -> tuple[str, Plan, dict[str, StoredTable], Machine]:
     return query, plan_of(query, {name: each.schema for name, each in tables.items()}, {"t": 2, "u": 1}), tables, used
 
 
-def measured(seed: int) -> tuple[str, Choice, dict[Placement, float]]:
+def measured(seed: int) -> tuple[str, Choice, dict[PlanPlacement, float]]:
     """A drawn query, the choice, and the simulated seconds of every placement that is possible."""
     query, plan, tables, used = draw(seed)
     chosen = choose(plan, tables, used, AUTO, quiet)

@@ -18,7 +18,7 @@ from flashsim.core.units import NEVER
 from flashsim.experiments.crashing import single
 from flashsim.experiments.crashing.histories import EXTENSIONS, drawn_history
 from flashsim.experiments.crashing.single import load
-from flashsim.storage.log.durable import LOG, Durable, Ring, Write
+from flashsim.storage.log.durable import LOG, Durable, DurableWrite, Ring
 from flashsim.storage.log.records import BEGIN, Boot, Record
 from flashsim.storage.log.recovery import Recovery, RedoFailureError
 from tests.cases import with_each
@@ -190,7 +190,7 @@ def test_recovery_fails_where_a_record_that_it_needs_was_overwritten() -> None:
     """What its number says is not believed: sectors hold what was written last."""
     durable, record = Durable(1, ring=Ring(1024)), Record(BEGIN, 1)
     for lsn in range(1, 4):
-        durable.apply(Write(LOG, ((lsn, record),), place=512 * (lsn - 1)))
+        durable.apply(DurableWrite(LOG, ((lsn, record),), place=512 * (lsn - 1)))
     assert durable.first_overwritten(2, 4) == 0 and durable.first_overwritten(1, 4) == 1
     with pytest.raises(RedoFailureError, match="record 1 is needed, and has been overwritten on its device"):
         list(Recovery(durable, restart_design("none"), 1, 3).writes())

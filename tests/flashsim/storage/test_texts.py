@@ -189,7 +189,7 @@ def test_postgresqls_last_day_is_read_compared_and_shown(tmp_path: Path) -> None
     source = f"pg:{tmp_path / 'pages' / 'table'}"
     query = "SELECT d, year(d) AS y FROM t WHERE d > DATE '9999-12-31' AND d = '5874897-12-31' AND d <> DATE '0044-03-15 (BC)'"
     outcome = fs.smart(query, table={"t": source}, device=SMART)
-    assert isinstance(outcome.result, session.Answer) and outcome.rows().values.tolist() == [["5874897-12-31", 5874897]]
+    assert isinstance(outcome.result, session.QueryAnswer) and outcome.rows().values.tolist() == [["5874897-12-31", 5874897]]
     partitioned = fs.smart("SELECT d FROM t ORDER BY d", table={"t": source}, device=SMART, drives=2, partition={"t": "d"}, where="drive")
     assert partitioned.rows()["d"].dropna().tolist() == ["1970-01-01", "5874897-12-31"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.grading import Exercise, Whole, is_like
+from flashsim.apps.labs.grading import Exercise, WholeNumber, is_like
 from flashsim.apps.labs.submission import Submission
 
 TITLE = "disk scheduling: SSTF, LOOK, C-LOOK, and the shortest way"
@@ -89,7 +89,7 @@ def tour_fault(submission: Submission, instance: tuple[list[int], int]) -> str:
     cylinders, head = instance
     order: Any = submission.ask("shortest_way", cylinders, head)
     called = f"shortest_way({cylinders}, {head})"
-    if not isinstance(order, list) or not all(isinstance(each, Whole) for each in order) or sorted(order) != sorted(cylinders):
+    if not isinstance(order, list) or not all(isinstance(each, WholeNumber) for each in order) or sorted(order) != sorted(cylinders):
         return f"{called} is {str(order)[:80]}, but each request must be served once"
     least = max(cylinders) - min(cylinders) + min(head - min(cylinders), max(cylinders) - head)
     length = way_length(order, head)

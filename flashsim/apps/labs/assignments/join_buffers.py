@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.grading import Exercise, Whole, answers, obeys
+from flashsim.apps.labs.grading import Exercise, WholeNumber, answers, obeys
 from flashsim.apps.labs.submission import Submission, SubmissionError
 from models.allocation.buffers import Allocation, GraceAllocation, NestedLoopsAllocation
 from models.haas import counts
@@ -68,7 +68,7 @@ def costs_least(name: str, join: Callable[..., list[int]], least: Callable[[int,
         for division in range(least(r, memory), memory):
             requests, pages = join(r, s, memory, division)
             costs[division] = pages + latency * requests
-        if not isinstance(choice, Whole) or choice not in costs:
+        if not isinstance(choice, WholeNumber) or choice not in costs:
             return f"{name}{instance} is {str(choice)[:40]}, but one of {min(costs)} to {memory - 1} is needed"
         best = min(costs, key=costs.__getitem__)
         worse = costs[choice] > costs[best] * (1 + 1e-9)
@@ -97,7 +97,7 @@ def requests_of(submission: Submission, instance: Division) -> list[Any]:
     most, ends, held, meets = {"R": memory - inner, "S": inner}, {"R": r, "S": s}, {"R": slice(0), "S": slice(0)}, np.zeros((r, s), bool)
     for number, request in enumerate(requests, start=1):
         match request:
-            case ["R" | "S" as relation, Whole(first), Whole(count)] if 0 <= first < first + count <= ends[relation]:
+            case ["R" | "S" as relation, WholeNumber(first), WholeNumber(count)] if 0 <= first < first + count <= ends[relation]:
                 if count > most[relation]:
                     raise SubmissionError(f"{called}: request {number}, {request}, is of more than {most[relation]} pages")
                 held[relation] = slice(first, first + count)

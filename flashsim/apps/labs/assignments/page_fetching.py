@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.assignments.replacement import References, misses
-from flashsim.apps.labs.grading import Exercise, Whole, answers, obeys
+from flashsim.apps.labs.assignments.replacement import DrawnReferences, misses
+from flashsim.apps.labs.grading import Exercise, WholeNumber, answers, obeys
 from flashsim.apps.labs.submission import Submission, SubmissionError
 from models.page_fetching import least_fetches
 
@@ -81,7 +81,7 @@ def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
     for number, fetch in enumerate(plan, start=1):
         where = f"plan of {len(pairs)} pairs in {frames} frames: fetch {number}, {str(fetch)[:40]}"
         match fetch:
-            case [Whole(page), Whole() | None as leaves]:
+            case [WholeNumber(page), WholeNumber() | None as leaves]:
                 if page in held or (leaves is not None and leaves not in held):
                     raise SubmissionError(f"{where}: {f'{page} is in memory' if page in held else f'{leaves} is not in memory'}")
                 held = held - {leaves} | {page}
@@ -98,7 +98,7 @@ def plan_of(submission: Submission, instance: tuple[Pairs, int]) -> list[Any]:
 def gain(submission: Submission, instance: tuple[Pairs, int]) -> float:
     """The share of avoidable fetches that the plan avoids: 0 as in their order with optimal replacement, 1 as the bound."""
     pairs, frames = instance
-    usual, least = misses("opt", References(np.ravel(pairs).tolist(), frames)), lower_bound(pairs, frames)
+    usual, least = misses("opt", DrawnReferences(np.ravel(pairs).tolist(), frames)), lower_bound(pairs, frames)
     return (usual - len(plan_of(submission, instance))) / (usual - least)
 
 

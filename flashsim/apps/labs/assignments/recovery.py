@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flashsim.apps.labs.grading import Exercise, Whole, answers, is_like
+from flashsim.apps.labs.grading import Exercise, WholeNumber, answers, is_like
 from flashsim.apps.labs.submission import Remote, Submission, SubmissionError
 
 TITLE = "write-ahead log and recovery: redo, undo, and a database that is crashed after any of its writes"
@@ -55,29 +55,29 @@ def draw_numbers(random: np.random.Generator) -> list[int]:
 
 
 @dataclass
-class Disk:
+class DurableState:
     """State that survives a crash: the log, and the pages."""
 
     log: list[Any] = field(default_factory=list)
     pages: list[int] = field(default_factory=lambda: [0] * _PAGES)
 
-    def copy(self) -> Disk:
+    def copy(self) -> DurableState:
         """Another one with the same content."""
-        return Disk([*self.log], [*self.pages])
+        return DurableState([*self.log], [*self.pages])
 
     def carry_out(self, operation: Any, where: str, writable: range = range(_PAGES)) -> None:
         """One write; refuse what is none, or is of a page that must not be written now."""
         match operation:
             case ["log", record]:
                 self.log.append(record)
-            case ["page", Whole(page), Whole(value)] if page in writable:
+            case ["page", WholeNumber(page), WholeNumber(value)] if page in writable:
                 self.pages[page] = value
             case _:
                 raise SubmissionError(f"{where}: {str(operation)[:60]} is no write, or none that is allowed here")
 
 
 @dataclass
-class Clients:
+class DatabaseClients:
     """The clients of a database: writes of running transactions, and the committed values that must survive a crash."""
 
     committed: list[int]
@@ -104,17 +104,17 @@ def writes_of(answer: Any, where: str) -> list[Any]:
     return answer
 
 
-class Crash(NamedTuple):
+class DatabaseCrash(NamedTuple):
     """A crash: what was last, what the disk has, and the pages that may be there after recovery."""
 
     where: str
-    disk: Disk
+    disk: DurableState
     outcomes: list[list[int]]
 
 
-def crashes_of(database: Remote, calls: list[Call], disk: Disk) -> list[Crash]:
+def crashes_of(database: Remote, calls: list[Call], disk: DurableState) -> list[DatabaseCrash]:
     """Make the calls; a crash after each write and each call."""
-    clients, crashes = Clients([*disk.pages]), list[Crash]()
+    clients, crashes = DatabaseClients([*disk.pages]), list[DatabaseCrash]()
     for number, (name, *arguments) in enumerate(calls, start=1):
         where = " ".join(f"{each[0]}{each[1:]}".replace(",)", ")") for each in calls[max(0, number - 8) : number])
         before, operations = clients.committed, writes_of(database.ask(name, *arguments), where)
@@ -123,27 +123,27 @@ def crashes_of(database: Remote, calls: list[Call], disk: Disk) -> list[Crash]:
         for left, operation in zip(range(len(operations) - 1, -1, -1), operations, strict=True):
             disk.carry_out(operation, where, writable)
             if left:
-                crashes.append(Crash(where, disk.copy(), [before, clients.committed]))
+                crashes.append(DatabaseCrash(where, disk.copy(), [before, clients.committed]))
         page = arguments[name == "write"] if name in ("write", "evict") else number % _PAGES
         value = clients.value(page)
         if not is_like(database.ask("read", page), value) or (name == "evict" and disk.pages[page] != value):
             raise SubmissionError(f"{where}: page {page} has the value {value} now, and is read or evicted with another")
-        crashes.append(Crash(where, disk.copy(), [clients.committed]))
+        crashes.append(DatabaseCrash(where, disk.copy(), [clients.committed]))
     return crashes
 
 
-def chosen(crashes: list[Crash], shares: list[float]) -> list[Crash]:
+def chosen(crashes: list[DatabaseCrash], shares: list[float]) -> list[DatabaseCrash]:
     """A crash of each of as many equal parts as there are shares, which say where in its part it lies."""
     return [crashes[int((part + share) * len(crashes) / len(shares))] for part, share in enumerate(shares)]
 
 
-def recover(submission: Submission, crash: Crash) -> tuple[Remote, Disk, list[Crash]]:
+def recover(submission: Submission, crash: DatabaseCrash) -> tuple[Remote, DurableState, list[DatabaseCrash]]:
     """Recover by a new database; refuse other pages than the outcomes. Also crashes after each write of recovery."""
-    database, left, crashes = submission.new("Database", _PAGES), crash.disk.copy(), list[Crash]()
+    database, left, crashes = submission.new("Database", _PAGES), crash.disk.copy(), list[DatabaseCrash]()
     operations = writes_of(database.ask("recover", crash.disk.log, crash.disk.pages), crash.where)
     for number, operation in enumerate(operations, start=1):
         left.carry_out(operation, f"{crash.where}; recovery")
-        crashes.append(Crash(f"{crash.where}; crash after {number} writes of recovery", left.copy(), crash.outcomes))
+        crashes.append(DatabaseCrash(f"{crash.where}; crash after {number} writes of recovery", left.copy(), crash.outcomes))
     if left.pages not in crash.outcomes:
         was = f"pages {crash.disk.pages} and the log ended with {str(crash.disk.log[-4:])[:200]}"
         raise SubmissionError(f"crash after {crash.where}: {was}; recovery made {left.pages}, but {crash.outcomes[-1]} is right")
@@ -158,7 +158,7 @@ def draw_crashes(random: np.random.Generator) -> tuple[list[Call], list[float]]:
 def crash_fault(submission: Submission, instance: tuple[list[Call], list[float]]) -> str:
     """Losses and leftovers of one crash, after any write."""
     calls, shares = instance
-    crashes = crashes_of(submission.new("Database", _PAGES), calls, Disk())
+    crashes = crashes_of(submission.new("Database", _PAGES), calls, DurableState())
     for number, crash in enumerate(chosen(crashes, shares)):
         recover(submission.other(number), crash)
     return ""
@@ -174,7 +174,7 @@ def draw_histories(random: np.random.Generator) -> tuple[list[Call], list[Call],
 def again_fault(submission: Submission, instance: tuple[list[Call], list[Call], list[float], list[float]]) -> str:
     """Losses of crashes of recovery, and of a crash of what goes on after it."""
     calls, later, shares, further = instance
-    crashes, again = crashes_of(submission.new("Database", _PAGES), calls, Disk()), list[Crash]()
+    crashes, again = crashes_of(submission.new("Database", _PAGES), calls, DurableState()), list[DatabaseCrash]()
     for number, crash in enumerate(chosen(crashes, shares)):
         database, left, inside = recover(submission.other(number), crash)
         afterwards = crashes_of(database, later, left)
@@ -188,7 +188,7 @@ class LoggedPages:
     """A database that keeps a log in the form of the exercises, as their drawn logs need it."""
 
     def __init__(self) -> None:
-        self.values, self.disk = [0] * _PAGES, Disk()
+        self.values, self.disk = [0] * _PAGES, DurableState()
         self.updates: dict[int, list[tuple[int, int]]] = {}
 
     def call(self, name: str, *arguments: int) -> None:

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from algorithms.programs.aggregation import Aggregate, start
 from algorithms.programs.base import through, whole_of
-from flashsim.apps.labs.grading import Exercise, Whole, answers
+from flashsim.apps.labs.grading import Exercise, WholeNumber, answers
 from flashsim.apps.labs.submission import Submission
 from flashsim.core.units import SECONDS
-from models.smart_scan import Rates, Work, break_even, drive_time, host_time
+from models.smart_scan import ScanRates, ScanWork, break_even, drive_time, host_time
 
 TITLE = "operators in a Smart SSD: aggregation in little memory, a Bloom filter, and where a query should run"
 
@@ -91,7 +91,7 @@ def parts_fault(submission: Submission, instance: tuple[list[list[Row]], int]) -
         where = f"Aggregation({room}): {'finish()' if batch is None else f'batch {number}, step({batch}),'} returns {str(answer)[:80]}"
         for part in answer if isinstance(answer, list) else [answer]:
             match part:
-                case [Whole() | None, Whole(), Whole() | None]:
+                case [WholeNumber() | None, WholeNumber(), WholeNumber() | None]:
                     parts.append(part)
                 case _:
                     return f"{where}, but a list of parts, each of a key, a count and a sum, is needed"
@@ -154,10 +154,10 @@ def draw_query(random: np.random.Generator) -> tuple[dict[str, float], dict[str,
     return rates, {"size": size, "drive": drive, "host": host, "results": results}
 
 
-def described(rates: dict[str, float], work: dict[str, float]) -> tuple[Rates, Work]:
+def described(rates: dict[str, float], work: dict[str, float]) -> tuple[ScanRates, ScanWork]:
     """The same for formulas."""
     counts = int(rates["cores"]), int(rates["host_cores"])
-    return Rates(rates["link"], rates["bus"], *counts), Work(
+    return ScanRates(rates["link"], rates["bus"], *counts), ScanWork(
         work["size"], _EXTENTS, work["drive"] * SECONDS, work["host"] * SECONDS, work["results"]
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.grading import Exercise, Whole, answers, in_no_order, is_like, obeys
+from flashsim.apps.labs.grading import Exercise, WholeNumber, answers, in_no_order, is_like, obeys
 from flashsim.apps.labs.submission import Submission, SubmissionError
 
 TITLE = "a flash translation layer: greedy and cost-benefit collection, write amplification, and a page map"
@@ -19,7 +19,7 @@ _TOLERANCE = 1.1
 
 
 @dataclass(frozen=True)
-class Blocks:
+class ClosedBlocks:
     """Valid pages and ages of closed blocks, and pages of a block."""
 
     valid: list[int]
@@ -27,48 +27,48 @@ class Blocks:
     pages: int
 
 
-def draw_blocks(random: np.random.Generator) -> Blocks:
+def draw_blocks(random: np.random.Generator) -> ClosedBlocks:
     """Blocks of which two have the fewest valid pages, and no two the same benefit over cost; each rule has another victim."""
     while True:
         pages = int(random.choice([8, 16, 64]))
         valid, age = random.integers(2, pages, 10), random.integers(1, 1000, 10)
         valid[random.permutation(10)[:2]] = valid.min()
-        blocks = Blocks(valid.tolist(), random.permutation(age).tolist(), pages)
+        blocks = ClosedBlocks(valid.tolist(), random.permutation(age).tolist(), pages)
         ratios = [benefit(blocks, place) for place in range(10)]
         if len(set(ratios)) == 10 and len({cost_benefit(blocks), greedy(blocks), ages(blocks), of_disks(blocks)}) == 4:
             return blocks
 
 
-def greedy(blocks: Blocks) -> int:
+def greedy(blocks: ClosedBlocks) -> int:
     """The fewest valid pages; among equals the first."""
     return blocks.valid.index(min(blocks.valid))
 
 
-def benefit(blocks: Blocks, place: int) -> Fraction:
+def benefit(blocks: ClosedBlocks, place: int) -> Fraction:
     """Space that is gained, times how long the block stayed unchanged, over what it costs to read and write its valid pages."""
     return Fraction((blocks.pages - blocks.valid[place]) * blocks.age[place], 2 * blocks.valid[place])
 
 
-def cost_benefit(blocks: Blocks) -> int:
+def cost_benefit(blocks: ClosedBlocks) -> int:
     """The most benefit over cost (Kawaguchi, Nishioka and Motoda, "A Flash-Memory Based File System", USENIX 1995)."""
     return max(range(len(blocks.valid)), key=lambda place: benefit(blocks, place))
 
 
-def of_disks(blocks: Blocks) -> int:
+def of_disks(blocks: ClosedBlocks) -> int:
     """As of log-structured disks, where a block is read as a whole (Rosenblum and Ousterhout, ACM TOCS 10(1), 1992)."""
     ratios = [Fraction((blocks.pages - valid) * age, blocks.pages + valid) for valid, age in zip(blocks.valid, blocks.age, strict=True)]
     return ratios.index(max(ratios))
 
 
-def ages(blocks: Blocks) -> int:
+def ages(blocks: ClosedBlocks) -> int:
     """The longest unchanged."""
     return blocks.age.index(max(blocks.age))
 
 
-def chooses(name: str, reference: Callable[[Blocks], int]) -> Callable[[Submission, Blocks], str]:
+def chooses(name: str, reference: Callable[[ClosedBlocks], int]) -> Callable[[Submission, ClosedBlocks], str]:
     """Compare a choice with that of a reference."""
 
-    def fault(submission: Submission, blocks: Blocks) -> str:
+    def fault(submission: Submission, blocks: ClosedBlocks) -> str:
         choice, right = submission.ask(name, blocks.valid, blocks.age, blocks.pages), reference(blocks)
         called = f"{name}({blocks.valid}, {blocks.age}, {blocks.pages})"
         return "" if is_like(choice, right) else f"{called} is {str(choice)[:40]}, but block {right} is the victim"
@@ -88,7 +88,7 @@ def amplification(valid: list[int], pages: int) -> float:
 
 
 @dataclass(frozen=True)
-class Drive:
+class DrawnDrive:
     """Erase blocks, their pages, logical pages, and the writes of a host."""
 
     blocks: int
@@ -97,19 +97,19 @@ class Drive:
     writes: list[int]
 
 
-def draw_drive(random: np.random.Generator) -> Drive:
+def draw_drive(random: np.random.Generator) -> DrawnDrive:
     """A small drive that is filled, and then overwritten: nine of ten writes go to a fifth of its pages, whose numbers are in no order."""
     blocks, pages = int(random.integers(10, 16)), int(random.choice([4, 8]))
     logical = int(0.85 * (blocks - 2) * pages)
     hot = random.random(600) < 0.9
     writes = np.where(hot, random.integers(0, logical // 5, 600), random.integers(0, logical, 600))
-    return Drive(blocks, pages, logical, in_no_order([*random.permutation(logical).tolist(), *writes.tolist()], random))
+    return DrawnDrive(blocks, pages, logical, in_no_order([*random.permutation(logical).tolist(), *writes.tolist()], random))
 
 
 class FlashChip:
     """The flash of a drive: what each page holds, and where the newest version of each logical page is."""
 
-    def __init__(self, drive: Drive) -> None:
+    def __init__(self, drive: DrawnDrive) -> None:
         self.drive = drive
         self.content: list[list[int]] = [[] for _ in range(drive.blocks)]
         self.newest: dict[int, tuple[int, int]] = {}
@@ -119,10 +119,10 @@ class FlashChip:
         """One operation of a write of a page; what it breaks."""
         given: int
         match operation:
-            case ["program", Whole(block), Whole(slot), Whole(given)] if 0 <= block < self.drive.blocks:
+            case ["program", WholeNumber(block), WholeNumber(slot), WholeNumber(given)] if 0 <= block < self.drive.blocks:
                 if given != page:
                     return f"page {given} is programmed"
-            case ["move", Whole(source), Whole(place), Whole(block), Whole(slot)] if (
+            case ["move", WholeNumber(source), WholeNumber(place), WholeNumber(block), WholeNumber(slot)] if (
                 min(source, block, place) >= 0 and max(source, block) < self.drive.blocks
             ):
                 if place >= len(self.content[source]):
@@ -130,7 +130,7 @@ class FlashChip:
                 given = self.content[source][place]
                 if self.newest.get(given) != (source, place):
                     return f"page {place} of block {source} is moved, but is no longer valid"
-            case ["erase", Whole(block)] if 0 <= block < self.drive.blocks:
+            case ["erase", WholeNumber(block)] if 0 <= block < self.drive.blocks:
                 self.content[block] = []
                 return ""
             case _:
@@ -149,7 +149,7 @@ class FlashChip:
         ]
 
 
-def run(submission: Submission, drive: Drive) -> FlashChip:
+def run(submission: Submission, drive: DrawnDrive) -> FlashChip:
     """Let a layer serve the writes; what breaks a rule of flash, loses a page or reads the wrong place is refused."""
     flash, layer = FlashChip(drive), submission.new("Ftl", drive.logical, drive.blocks, drive.pages)
     for number, page in enumerate(drive.writes):
@@ -171,7 +171,7 @@ def run(submission: Submission, drive: Drive) -> FlashChip:
     return flash
 
 
-def least_programs(drive: Drive) -> int:
+def least_programs(drive: DrawnDrive) -> int:
     """Programs of a greedy layer with one open block and one to spare."""
     owners: list[set[int]] = [set() for _ in range(drive.blocks)]
     place: dict[int, int] = {}
@@ -193,7 +193,7 @@ def least_programs(drive: Drive) -> int:
     return programs
 
 
-def moves_fault(submission: Submission, drive: Drive) -> str:
+def moves_fault(submission: Submission, drive: DrawnDrive) -> str:
     """More programs than greedy collection takes, and a tenth."""
     programs, least = run(submission, drive).programs, least_programs(drive)
     words = f"{programs} pages are programmed for {len(drive.writes)} writes, but greedy collection takes {least}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.apps.labs.grading import Exercise, Whole, answers, in_no_order
+from flashsim.apps.labs.grading import Exercise, WholeNumber, answers, in_no_order
 from flashsim.apps.labs.submission import Submission
 from models.write_amplification import fifo, fifo_hot_cold, greedy, separate_pools
 
@@ -67,7 +67,7 @@ def division_fault(submission: Submission, instance: tuple[float, float, float])
     best = separate_pools(*instance)
     where = f"divide{instance} is {str(answer)[:80]}"
     match answer:
-        case [Whole() | float() as share, Whole() | float() as amplification] if _LEAST <= share <= 1 - _LEAST:
+        case [WholeNumber() | float() as share, WholeNumber() | float() as amplification] if _LEAST <= share <= 1 - _LEAST:
             own = separate_pools(*instance, share).write_amplification
             if own > best.write_amplification * (1 + _WORSE):
                 return f"{where}: that share amplifies by {own:.4f}, and {best.share:.3f} by {best.write_amplification:.4f}"

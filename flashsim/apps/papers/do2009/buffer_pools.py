@@ -44,7 +44,7 @@ from flashsim.experiments.runs.joining import CPU, PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 
-#: What `Runs.seconds` takes: run, machine, kind and phase; and name and words of a comparison, and the times that it is on.
+#: What `JoinRuns.seconds` takes: run, machine, kind and phase; and name and words of a comparison, and the times that it is on.
 Time = tuple[Any, ...]
 Order = tuple[str, str, Sequence[Time]]
 
@@ -63,7 +63,7 @@ class Result:
         return self.comparison[-1]
 
 
-class Runs(base.Runs):
+class JoinRuns(base.Runs):
     """Measurements by setup and machine; totals are with the user's work at other prices than the runs', if `cpu` has them."""
 
     def __init__(self, results: Results, cpu: CpuModel | None = None) -> None:
@@ -155,13 +155,13 @@ _ORDERS: dict[str, list[Order]] = {
 }
 
 
-def _ordered(claim: Claim, runs: Runs) -> list[Cell]:
+def _ordered(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Orders of times; where a variant is stated, also with its prices of CPU work."""
-    priced = {"": runs} | {variant: Runs(runs.results, prices(without=("grace-hash",))) for variant in claim.stated}
+    priced = {"": runs} | {variant: JoinRuns(runs.results, prices(without=("grace-hash",))) for variant in claim.stated}
     return [replace(cell, variant=variant) for variant, each in priced.items() for cell in each.orders(claim, _ORDERS[claim.id])]
 
 
-def _hybrid_over_grace(claim: Claim, runs: Runs) -> list[Cell]:
+def _hybrid_over_grace(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Speedup of hybrid hash over Grace hash on the SSD: those of the slides, and the paper's of the largest pool."""
     (largest, slides), limit = claim.published.values(), claim.limits["each"]
     return [
@@ -170,7 +170,7 @@ def _hybrid_over_grace(claim: Claim, runs: Runs) -> list[Cell]:
     ]
 
 
-def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
+def _sort_and_grace(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Beside the order on the SSD: I/O alike on the HDD, and the first phase's share on the SSD."""
     similar, share, points = (claim.limits[name] for name in ("similar", "share", "points"))
     alike, first = list[Cell](), list[Cell]()
@@ -184,7 +184,7 @@ def _sort_and_grace(claim: Claim, runs: Runs) -> list[Cell]:
     return [*alike, *_ordered(claim, runs), *first]
 
 
-def _figure1(runs: Runs) -> list[Section]:
+def _figure1(runs: JoinRuns) -> list[Section]:
     paper = load("do2009")
     why = "; ".join(f"{setup.name}: {problem}" for setup in GRID if (problem := (runs.get(setup) or {}).get("problem")))
     picture = runs.bars({f"{memory} MB": [Setup(join, memory) for join in JOINS] for memory in MEMORY}, "")
@@ -195,7 +195,7 @@ def _figure1(runs: Runs) -> list[Section]:
     ]
 
 
-def _seconds(runs: Runs) -> Table:
+def _seconds(runs: JoinRuns) -> Table:
     rows = []
     for setup in GRID:
         totals = [result.total if result else None for result in (runs.result(setup, machine) for machine in DEVICES)]
@@ -205,7 +205,7 @@ def _seconds(runs: Runs) -> Table:
     return Table(header, rows, "seconds", 2 if runs.settings.scale >= 0.05 else 3, runs=[runs.id(setup) for setup in GRID])
 
 
-def _counts(runs: Runs) -> Table:
+def _counts(runs: JoinRuns) -> Table:
     rows, ids = list[list[Entry]](), list[str]()
     for setup in GRID:
         hdd, ssd = (runs.result(setup, machine) for machine in DEVICES)
@@ -226,12 +226,12 @@ def spread(times: Sequence[float] | None) -> float | None:
     return None if times is None else float(np.ptp(times) / np.mean(times))
 
 
-def _io_times(runs: Runs, machine: str) -> dict[str, Sequence[float] | None]:
+def _io_times(runs: JoinRuns, machine: str) -> dict[str, Sequence[float] | None]:
     """I/O seconds on each state, by join; None where a run could not be made."""
     return {setup.join: result.io if result else None for setup in REPEATED for result in [runs.result(setup, machine)]}
 
 
-def _variance(claim: Claim, runs: Runs) -> list[Cell]:
+def _variance(claim: Claim, runs: JoinRuns) -> list[Cell]:
     flash, disk = ({join: spread(times) for join, times in _io_times(runs, machine).items()} for machine in ("SSD", "HDD"))
     wider, cells = less(claim.limits["margin"]), list[Cell]()
     for wide, narrow in (("grace-hash", "sort-merge"), ("hybrid-hash", "sort-merge"), ("sort-merge", "bnl")):
@@ -240,7 +240,7 @@ def _variance(claim: Claim, runs: Runs) -> list[Cell]:
     return cells + [bounded(f"spread of {LABELS[join]}, HDD", "below", claim.limits["little"], wide, 0) for join, wide in disk.items()]
 
 
-def _error_bars(runs: Runs) -> list[Section]:
+def _error_bars(runs: JoinRuns) -> list[Section]:
     rows = [
         [machine, join, len(times), min(times), float(np.mean(times)), max(times), 100 * (spread(times) or 0)]
         for machine in DEVICES
@@ -253,7 +253,7 @@ def _error_bars(runs: Runs) -> list[Section]:
     return [Section("Variation between runs (error bars of figure 1)", text, [Table(header, rows, "variance", digits=3)])]
 
 
-def _speedups(claim: Claim, runs: Runs) -> list[Cell]:
+def _speedups(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Speedups, SSD over HDD, a row a join, or a join and phase."""
 
     def measured(row: str, memory: int) -> tuple[str, float | None, str]:
@@ -270,7 +270,7 @@ _BLOCKED, _PAGE_SIZED = ([sized(join, size, page_io) for size in PAGE_SIZES for 
 _ALIGNED = [(one, replace(one, aligned=True), replace(one, page_size=FLASH_PAGE)) for one in _BLOCKED[: len(JOINS)] if one.join != "bnl"]
 
 
-def _figure(number: int, kind: str, grid: list[Setup], runs: Runs) -> list[Section]:
+def _figure(number: int, kind: str, grid: list[Setup], runs: JoinRuns) -> list[Section]:
     rows, ids = list[list[Entry]](), list[str]()
     for machine in DEVICES:
         for setup in grid:
@@ -285,7 +285,7 @@ def _figure(number: int, kind: str, grid: list[Setup], runs: Runs) -> list[Secti
     return [Section(title, text, [Table(header, rows, name, runs=ids)], {name: runs.bars(groups, f"{kind} I/O, ")})]
 
 
-def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
+def _spreads(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Spread of total times over the page sizes, largest over smallest, less 1: little with blocked I/O, more with page-sized."""
     cells = []
     for grid, relation, kind in ((_BLOCKED, "below", ""), (_PAGE_SIZED, "above", ", page-sized I/O")):
@@ -297,13 +297,13 @@ def _spreads(claim: Claim, runs: Runs) -> list[Cell]:
     return cells
 
 
-def _small_pages(runs: Runs) -> list[Section]:
+def _small_pages(runs: JoinRuns) -> list[Section]:
     rows: list[list[Entry]] = [[LABELS[each[0].join], *(runs.seconds(setup, "SSD", "io") for setup in each)] for each in _ALIGNED]
     header = ["join", "2 KB pages", "2 KB pages, output in whole flash pages", "4 KB pages"]
     return [Section(_SMALL_PAGES, load("do2009").text("aligned"), [Table(header, rows, "aligned", digits=1)])]
 
 
-def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:
+def _over_blocked(claim: Claim, runs: JoinRuns) -> list[Cell]:
     def measured(machine: str, join: str) -> tuple[str, float | None, str]:
         times = ((sized(join, page_io=page_io), machine) for page_io in (True, False))
         return f"{LABELS[join]}, {machine}, page-sized over blocked", runs.ratio(times), ""
@@ -311,13 +311,13 @@ def _over_blocked(claim: Claim, runs: Runs) -> list[Cell]:
     return claim.grid(JOINS, measured)
 
 
-def _with_small_pages(claim: Claim, runs: Runs) -> list[Cell]:
+def _with_small_pages(claim: Claim, runs: JoinRuns) -> list[Cell]:
     small = [sized(join, PAGE_SIZES[0], page_io=True) for join in ("sort-merge", "grace-hash")]
     orders: list[Order] = [(f"{LABELS[s.join]}, HDD and SSD", "the first less, s", [(s, name) for name in DEVICES]) for s in small]
     return runs.orders(claim, orders)
 
 
-def _cpu_times(claim: Claim, runs: Runs) -> list[Cell]:
+def _cpu_times(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """CPU times of block nested loops, a row a machine and kind of time, as at scale 1: work is proportional to the scale."""
 
     def measured(row: str, kilobytes: int) -> tuple[str, float | None, str]:
@@ -335,11 +335,11 @@ _JUDGES = dict.fromkeys(_ORDERS, _ordered) | {"fig1-281": _hybrid_over_grace, "f
 _JUDGES |= dict.fromkeys(("table3-io", "table3-join", "table4"), _speedups) | {"table5": _cpu_times}
 _JUDGES |= {"fig2": _spreads, "fig3-blocked": _over_blocked, "fig3-2kb": _with_small_pages}
 EXHIBITS: Mapping[str, Exhibit] = {
-    "figure1": Judged(LONGEST_FIRST, _figure1, runs=Runs, judges=_JUDGES),
-    "variance": Judged(REPEATED, _error_bars, runs=Runs, judges=_JUDGES),
-    **dict.fromkeys(("table3", "table4"), Judged(LONGEST_FIRST, runs=Runs, judges=_JUDGES)),
-    "figure2": Judged([*_PAGE_SIZED, *_BLOCKED], partial(_figure, 2, "blocked", _BLOCKED), runs=Runs, judges=_JUDGES),
-    "figure3": Judged(_FIGURE_3, partial(_figure, 3, "page-sized", _PAGE_SIZED), runs=Runs, judges=_JUDGES),
-    "table5": Judged([setup for setup in _PAGE_SIZED if setup.join == "bnl"], runs=Runs, judges=_JUDGES),
-    "aligned": Shown([setup for each in _ALIGNED for setup in each], _small_pages, _SMALL_PAGES, Runs),
+    "figure1": Judged(LONGEST_FIRST, _figure1, runs=JoinRuns, judges=_JUDGES),
+    "variance": Judged(REPEATED, _error_bars, runs=JoinRuns, judges=_JUDGES),
+    **dict.fromkeys(("table3", "table4"), Judged(LONGEST_FIRST, runs=JoinRuns, judges=_JUDGES)),
+    "figure2": Judged([*_PAGE_SIZED, *_BLOCKED], partial(_figure, 2, "blocked", _BLOCKED), runs=JoinRuns, judges=_JUDGES),
+    "figure3": Judged(_FIGURE_3, partial(_figure, 3, "page-sized", _PAGE_SIZED), runs=JoinRuns, judges=_JUDGES),
+    "table5": Judged([setup for setup in _PAGE_SIZED if setup.join == "bnl"], runs=JoinRuns, judges=_JUDGES),
+    "aligned": Shown([setup for each in _ALIGNED for setup in each], _small_pages, _SMALL_PAGES, JoinRuns),
 }

@@ -53,7 +53,7 @@ Counts = dict[str, int]
 RUNS: list[Run] = [(join, memory) for join in JOINS for memory in CALIBRATION_MEMORY]
 
 
-class _Commands:
+class _CommandCounter:
     commands = bytes = 0
 
     def record(self, requests: Requests, completions: Completions | None, label: Label, after: int | None = None) -> None:
@@ -69,7 +69,7 @@ def count_work(join: str, memory: int, scale: float = 1.0, seed: int = SEED) -> 
     The buffer pool, in the paper's MB, which are MiB, shrinks with the scale; too little is refused.
     """
     r, s = (lay_out(relation, PAGE_SIZE) for relation in relations(scale, seed))
-    sink = _Commands()
+    sink = _CommandCounter()
     parameters = JoinParameters(round(memory * scale * MIB / PAGE_SIZE))
     (cost,) = drivers.run(lambda: plan(join, r, s, parameters), [r, s], sink=sink)
     return {**cost.total().work, "commands": sink.commands, "bytes": sink.bytes}

@@ -45,7 +45,7 @@ from models.disk import Disk
 from models.haas import JoinCost, cost
 from models.join_costs.base import Sizes, allocate
 from models.ssd_buffers import closed_form
-from models.ssd_drive import Drive
+from models.ssd_drive import DriveModel
 from models.ssd_joins import DetailedCost, Problem
 
 _ZERO = {"color": "#7f7f7f", "lw": 0.6}
@@ -133,7 +133,7 @@ def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
 
 
 @cache
-def _device(name: str, span: int) -> tuple[int, Drive, Disk]:
+def _device(name: str, span: int) -> tuple[int, DriveModel, Disk]:
     """A preset's capacity, and what the models see of it."""
     preset = presets.load(name)
     return preset.capacity, drive_of(preset, PAGE_SIZE, span), disk_of(preset, PAGE_SIZE)

@@ -9,7 +9,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
-from flashsim.execution.recording import Recording
+from flashsim.execution.recording import RequestRecording
 from flashsim.experiments.runs.drives import ShipsModel, disk_of, states
 from flashsim.experiments.runs.jobs import Job, Settings
 from flashsim.experiments.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
@@ -38,7 +38,7 @@ PAGE_SIZES = (2048, 4096, 8192, 16384, 32768)
 REPETITIONS, VARIATION_REPETITIONS, VARIATION_MEMORY = 3, 12, 500
 
 #: Requests of this process's last join.
-RECORDING = Recording()
+RECORDING = RequestRecording()
 
 
 @dataclass(frozen=True)

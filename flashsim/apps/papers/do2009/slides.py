@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table, load
-from flashsim.apps.papers.do2009.buffer_pools import Runs
+from flashsim.apps.papers.do2009.buffer_pools import JoinRuns
 from flashsim.apps.papers.do2009.cpu_fit import KINDS, RUNS, Floats, Run, committed_work
 from flashsim.apps.papers.do2009.runs import DEVICES, GRID, JOINS, LABELS, LONGEST_FIRST, MEMORY, Setup
 from flashsim.core.parameters import build
@@ -30,12 +30,12 @@ _SETUPS = [Setup(join, memory) for memory in (200, 500) for join in JOINS]
 _PAGE, _PER_BLOCK, _BLOCKS = 4096, 64, 64
 
 
-def _ratios(runs: Runs, machine: str) -> list[float | None]:
+def _ratios(runs: JoinRuns, machine: str) -> list[float | None]:
     """CPU over I/O seconds of the four joins, by buffer pool."""
     return [runs.ratio((setup, machine, what) for what in ("cpu", "io")) for setup in _SETUPS]
 
 
-def _ranked(claim: Claim, runs: Runs) -> list[Cell]:
+def _ranked(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """The ratios, smallest beside smallest, since the transcript of the slides scrambles their order."""
     every = []
     for machine, published in claim.published.items():
@@ -46,7 +46,7 @@ def _ranked(claim: Claim, runs: Runs) -> list[Cell]:
     return every
 
 
-def _erased(claim: Claim, runs: Runs) -> list[Cell]:
+def _erased(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """The counts of the examples, made on the spot; moves that keep a block in order are counted beside programs for the host."""
     return [
         number(f"{example}: {kind}", published, count, 0)
@@ -93,7 +93,7 @@ def erase_counts() -> dict[str, list[int]]:
     return dict(zip(names, (whole[::2], worst[::2]), strict=True)) | {"3, 100, 99, 1, 2: erases, moves, programs": first_block}
 
 
-def _shown(runs: Runs) -> list[Section]:
+def _shown(runs: JoinRuns) -> list[Section]:
     rows = [[setup.join, setup.memory, *line] for setup, *line in zip(_SETUPS, *(_ratios(runs, name) for name in DEVICES), strict=True)]
     header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
     table = Table(header, rows, "slides", digits=2, runs=[runs.id(setup) for setup in _SETUPS])
@@ -118,7 +118,7 @@ def implied(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
     return {run: (seconds / speedups[run][0], implied_cpu(seconds, *speedups[run])) for run, seconds in hdd_io.items()}
 
 
-def _implied(runs: Runs) -> list[Section]:
+def _implied(runs: JoinRuns) -> list[Section]:
     rows, totals = list[list[Entry]](), dict[Run, float]()
     for setup in GRID:
         run = join, memory = setup.join, setup.memory
@@ -135,7 +135,7 @@ def _implied(runs: Runs) -> list[Section]:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ErrorBound:
     """The least largest relative error, the prices that have it, ns of each kind of work, and the seconds that they give each run."""
 
     error: float
@@ -143,7 +143,7 @@ class Bound:
     seconds: dict[Run, float]
 
 
-def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
+def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> ErrorBound:
     """The prices of user work and of the kernel's that come nearest to CPU seconds of runs at a scale."""
     counts = [committed_work()[0][run] for run in seconds]
     work: Floats = np.array([[one.get(kind, 0) for kind in KINDS] for one in counts]) * scale / SECONDS
@@ -152,10 +152,10 @@ def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> Bound:
     limits = np.vstack([np.hstack([shares, -ones]), np.hstack([-shares, -ones])])
     solution = linprog(least, A_ub=limits, b_ub=np.vstack([ones, -ones])[:, 0])
     *prices, error = np.asarray(solution.x).tolist()
-    return Bound(error, dict(zip(KINDS, prices, strict=True)), dict(zip(seconds, (work @ prices).tolist(), strict=True)))
+    return ErrorBound(error, dict(zip(KINDS, prices, strict=True)), dict(zip(seconds, (work @ prices).tolist(), strict=True)))
 
 
-def _bound(runs: Runs) -> list[Section]:
+def _bound(runs: JoinRuns) -> list[Section]:
     io = {run: seconds for run in RUNS if (seconds := runs.seconds(Setup(*run), "HDD", "io")) is not None}
     if len(io) < len(RUNS):
         return []
@@ -170,7 +170,7 @@ def _bound(runs: Runs) -> list[Section]:
 
 _JUDGES = {"slides-cpu-ratio": _ranked, "slides-erase": _erased}
 EXHIBITS: Mapping[str, Exhibit] = {
-    "implied_cpu": Shown(LONGEST_FIRST, _implied, runs=Runs),
-    "cpu_bound": Shown([Setup(*run) for run in RUNS], _bound, runs=Runs),
-    "slides": Judged({"slides-cpu-ratio": _SETUPS}, _shown, runs=Runs, judges=_JUDGES),
+    "implied_cpu": Shown(LONGEST_FIRST, _implied, runs=JoinRuns),
+    "cpu_bound": Shown([Setup(*run) for run in RUNS], _bound, runs=JoinRuns),
+    "slides": Judged({"slides-cpu-ratio": _SETUPS}, _shown, runs=JoinRuns, judges=_JUDGES),
 }

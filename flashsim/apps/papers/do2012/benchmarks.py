@@ -12,7 +12,19 @@ import pandas as pd
 
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Judged, Section, Shown, Table
 from flashsim.apps.papers.do2012 import runs as own
-from flashsim.apps.papers.do2012.runs import DESIGNS, DISKS, LAST, PUBLISHED, Disks, Judge, Runs, dual_write, of_readings, tpc_c, tpc_e
+from flashsim.apps.papers.do2012.runs import (
+    DESIGNS,
+    DISKS,
+    LAST,
+    PUBLISHED,
+    Disks,
+    Judge,
+    ThesisRuns,
+    dual_write,
+    of_readings,
+    tpc_c,
+    tpc_e,
+)
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
 from flashsim.experiments.judging.cells import bounded, number, ratio, rising, saving, statement
 from flashsim.experiments.presentation.plots import series_over
@@ -24,16 +36,18 @@ COMPARED = ("none", "dw", "lc", "tac")
 
 def with_readings(
     claims: Mapping[str, tuple[Callable[[Disks], list[PoolSetup]], Judge]],
-    show: Callable[[Runs], list[Section]],
+    show: Callable[[ThesisRuns], list[Section]],
     readings: Sequence[Disks] = DISKS,
 ) -> Exhibit:
     """Claims with their setups and judges, each with each reading of the disks, and what is shown of the runs."""
     setups = {claim: [setup for disks in readings for setup in setups_of(disks)] for claim, (setups_of, _) in claims.items()}
-    return Judged(setups, show, runs=Runs, judges={claim: partial(of_readings, judge, readings) for claim, (_, judge) in claims.items()})
+    return Judged(
+        setups, show, runs=ThesisRuns, judges={claim: partial(of_readings, judge, readings) for claim, (_, judge) in claims.items()}
+    )
 
 
 def _speedups(
-    title: str, name: str, of: str, databases: Sequence[int], setup_of: Callable[..., PoolSetup], designs: Sequence[str], runs: Runs
+    title: str, name: str, of: str, databases: Sequence[int], setup_of: Callable[..., PoolSetup], designs: Sequence[str], runs: ThesisRuns
 ) -> list[Section]:
     rows: list[list[Entry]] = []
     counts, states = ("disk_reads", "disk_writes", "ssd_reads", "ssd_writes"), ("ssd_used", "ssd_newer", "ssd_invalid")
@@ -50,7 +64,7 @@ def _speedups(
     return [Section(title, text, [Table(header, rows, name, 1)], on_terminal=True)] if rows else []
 
 
-def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: Runs, smoothed: int = 3) -> list[Section]:
+def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]], runs: ThesisRuns, smoothed: int = 3) -> list[Section]:
     """Throughput over time, smoothed over three intervals as the thesis does, or more; a panel a database."""
     frames, every = [], 0.0
     for panel, (label, setup) in [(panel, line) for panel, lines in panels.items() for line in lines.items()]:
@@ -76,7 +90,7 @@ def _designs(disks: Disks, designs: Sequence[str] = COMPARED) -> list[PoolSetup]
     return [tpc_c(size, design, disks) for size in _WAREHOUSES for design in designs]
 
 
-def over_lc(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def over_lc(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     """LC over other designs."""
     return claim.numbers(runs.over(tpc_c(2000, "lc", disks), tpc_c(2000, design, disks)) for design in ("none", "dw", "tac"))
 
@@ -86,13 +100,13 @@ def limits(disks: Disks) -> list[PoolSetup]:
     return [tpc_c(4000, "lc", disks, limit) for limit in _LIMITS]
 
 
-def over_limits(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def over_limits(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     """The highest lambda over others."""
     *others, most = limits(disks)
     return claim.numbers(runs.over(most, other) for other in others)
 
 
-def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def _waste(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     def invalid(size: int, design: str) -> float | None:
         result = runs.series(tpc_c(size, design, disks))
         return None if result is None else 100 * result.filled("ssd_invalid", LAST)
@@ -106,7 +120,7 @@ def _waste(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     ]
 
 
-def _shown_c(runs: Runs) -> list[Section]:
+def _shown_c(runs: ThesisRuns) -> list[Section]:
     parts = _speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", _WAREHOUSES, tpc_c, COMPARED, runs)
     lines = {f"{size} warehouses": {DESIGNS[design]: tpc_c(size, design, PUBLISHED) for design in COMPARED} for size in _WAREHOUSES[1:]}
     parts += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
@@ -124,7 +138,7 @@ def _shown_c(runs: Runs) -> list[Section]:
 _SIZES, _SWEEP, MIDDLE = (115, 230, 415), (60, 115, 170, 230, 300, 415), 230
 
 
-def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def over_none(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     """Designs over no SSD with TPC-E, a row a size of the database."""
     cells = []
     for (published,), size in zip(claim.published.values(), _SIZES, strict=True):
@@ -134,7 +148,7 @@ def over_none(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     return cells
 
 
-def _peak(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def _peak(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     gains = {size: runs.over(tpc_e(size, "dw", disks), tpc_e(size, "none", disks)) for size in _SWEEP}
     others = [gain for size, gain in gains.items() if size != MIDDLE]
     words, above = f"the first, with {MIDDLE} GB, above each", 1 + claim.limits["margin"]
@@ -146,7 +160,7 @@ def clean_write(disks: Disks) -> list[PoolSetup]:
     return [tpc_e(MIDDLE, design, disks) for design in ("cw", "dw", "lc")]
 
 
-def below_others(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def below_others(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     """Percent by which CW's throughput is below that of DW and LC."""
     mine, *others = map(runs.steady, clean_write(disks))
     return claim.numbers((saving(mine, its) for its in others), points=True, equal=(0.0,))
@@ -157,14 +171,14 @@ _TRAFFIC = {("disks", "read"): ["disk_pages_read"], ("disks", "written"): ["disk
 _TRAFFIC |= {("SSD", "read"): ["ssd_reads", "cleaner_reads"], ("SSD", "written"): ["ssd_writes"]}
 
 
-def _shown_e(runs: Runs) -> list[Section]:
+def _shown_e(runs: ThesisRuns) -> list[Section]:
     parts = _speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", _SWEEP, tpc_e, tuple(DESIGNS), runs)
     lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in COMPARED} for size in _SIZES[1:]}
     parts += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
     return [*parts, *_traffic(runs)]
 
 
-def _traffic(runs: Runs) -> list[Section]:
+def _traffic(runs: ThesisRuns) -> list[Section]:
     """Figure 3.9, and what the text says of it (3.4.3.2), in MB/s of 2^20 bytes."""
     rows, frames, setup = [], list[pd.DataFrame](), tpc_e(MIDDLE, "dw", PUBLISHED)
     for disks in DISKS:
@@ -198,13 +212,13 @@ def hours_to_peak(series: PoolResult) -> float:
     return (first + _SMOOTHED / 2) * 2 / 60
 
 
-def _hours(runs: Runs, benchmark: str) -> list[float | None]:
+def _hours(runs: ThesisRuns, benchmark: str) -> list[float | None]:
     """Ramp-up times without the reads of 8 pages, and with them."""
     every = (runs.series(dual_write(benchmark, expands=expands)) for expands in (False, True))
     return [None if series is None else hours_to_peak(series) for series in every]
 
 
-def _shown_filling(runs: Runs) -> list[Section]:
+def _shown_filling(runs: ThesisRuns) -> list[Section]:
     rows = [[benchmark, *hours, ratio(*hours)] for benchmark in _BENCHMARKS if None not in (hours := _hours(runs, benchmark))]
     table = Table(["benchmark", "hours to the peak: until memory is full", "until the SSD is full", "times"], rows, "filling", 2)
     until = {"until memory is full": False, "until the SSD is full": True}
@@ -224,7 +238,7 @@ def _intervals(disks: Disks) -> list[PoolSetup]:
     return [tpc_e(MIDDLE, design, disks, 14 * HOURS).with_options(**each) for design in ("dw", "lc") for each in changes]
 
 
-def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
+def _of_intervals(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     """Ratios of the intervals' throughputs, before and after ten hours, the time at which the thesis's SSD was full; and LC's."""
     dw, long_dw, lc, long_lc = (runs.series(setup) for setup in _intervals(disks))
     first, early, late = slice(0, _FIRST), slice(0, _FULL), slice(_FULL, None)
@@ -239,14 +253,14 @@ def _of_intervals(claim: Claim, runs: Runs, disks: Disks) -> list[Cell]:
     return [bounded(name, "above", 1 + claim.limits["margin"], ratio(*each)) for name, each in rates.items()]
 
 
-def _shown_intervals(runs: Runs) -> list[Section]:
+def _shown_intervals(runs: ThesisRuns) -> list[Section]:
     names, setups = ("every 40 minutes", "every 5 hours"), _intervals(PUBLISHED)
     panels = {"DW": dict(zip(names, setups[:2], strict=True)), "LC": dict(zip(names, setups[2:], strict=True))}
     parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
     return [replace(part, tables=[_rates(runs, setups, "checkpoints-rates")], on_terminal=True) for part in parts]
 
 
-def _rates(runs: Runs, setups: Sequence[PoolSetup], name: str) -> Table:
+def _rates(runs: ThesisRuns, setups: Sequence[PoolSetup], name: str) -> Table:
     rows: list[list[Entry]] = []
     for setup in setups:
         if (series := runs.series(setup)) is not None:
@@ -281,6 +295,6 @@ EXHIBITS: Mapping[str, Exhibit] = {
     }, _shown_filling, (PUBLISHED,)),
     "checkpoints": with_readings({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
     "without-writes": Shown(
-        _WITHOUT_WRITES, lambda runs: [Section(_IN_NO_TIME, "", [_rates(runs, _WITHOUT_WRITES, "without-writes")])], _IN_NO_TIME, Runs
+        _WITHOUT_WRITES, lambda runs: [Section(_IN_NO_TIME, "", [_rates(runs, _WITHOUT_WRITES, "without-writes")])], _IN_NO_TIME, ThesisRuns
     ),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from algorithms.extensions.base import DESIGNS as EVERY
 from flashsim.apps.papers.base import Cell, Entry, Exhibit, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.do2012.benchmarks import COMPARED, MIDDLE, below_others, clean_write, limits, over_lc, over_limits, over_none
-from flashsim.apps.papers.do2012.runs import DESIGNS, LAST, PUBLISHED, SHARE, STEADY, Runs, at_scale, job, tpc_c, tpc_e
+from flashsim.apps.papers.do2012.runs import DESIGNS, LAST, PUBLISHED, SHARE, STEADY, ThesisRuns, at_scale, job, tpc_c, tpc_e
 from flashsim.apps.papers.do2012.simulations import DISKS, DRIVES, FLASH, PARTS, measure_rates, parts_at, preset_of, run_on_drives
 from flashsim.core.units import MB, MIB, MINUTES
 from flashsim.device import presets
@@ -111,7 +111,7 @@ def sections(results: Results) -> list[Section]:
     ]
 
 
-def _of(runs: Runs) -> list[_Conclusion]:
+def _of(runs: ThesisRuns) -> list[_Conclusion]:
     """Conclusions of the thesis; numbers hold within the claims' tolerance."""
     c, e = ({design: runs.steady(setups[design]) or 0.0 for design in _COMPARED} for setups in (_TPC_C, _TPC_E))
     by_limit = [runs.steady(setup) or 0.0 for setup in _LAMBDA]
@@ -144,7 +144,7 @@ def _of(runs: Runs) -> list[_Conclusion]:
 
 def _conclusions(results: Results) -> Section:
     rows: list[list[Entry]] = []
-    rated, driven = Runs(results, at_rates), Runs(results, on_drives)
+    rated, driven = ThesisRuns(results, at_rates), ThesisRuns(results, on_drives)
     for (name, published, at, survives), (_, _, on, holds) in zip(_of(rated), _of(driven), strict=True):
         verdict = "survives" if holds else "does not"
         rows.append([name, published, at, on, verdict if survives else f"{verdict}; at rates neither" if not holds else "on drives alone"])
@@ -157,7 +157,7 @@ def _conclusions(results: Results) -> Section:
     return Section(f"{TITLE}: conclusions of the thesis", text, [Table(header, rows, "drives-conclusions", 2)], on_terminal=True)
 
 
-def _responses(runs: Runs, setup: PoolSetup) -> list[Entry]:
+def _responses(runs: ThesisRuns, setup: PoolSetup) -> list[Entry]:
     """Response times of the SSD's reads: mean, median, 99 and 99.9 %."""
     return [*runs.get(setup)["responses"].get("SSD read", [None] * 4)]
 
@@ -166,7 +166,7 @@ _WEAR = ("programmed_per_transaction", "write_amplification", "erases_s", "years
 
 
 def _designs(results: Results) -> Table:
-    lifetime, runs = presets.load(FLASH).lifetime_erases, Runs(results, on_drives)
+    lifetime, runs = presets.load(FLASH).lifetime_erases, ThesisRuns(results, on_drives)
     rows: list[list[Entry]] = []
     for label, design, setup in [("TPC-C, 2K", *item) for item in _TPC_C.items()] + [("TPC-E, 230 GB", *item) for item in _TPC_E.items()]:
         series, none = runs.result(setup), (_TPC_C if label == "TPC-C, 2K" else _TPC_E)["none"]
@@ -186,7 +186,7 @@ def _designs(results: Results) -> Table:
 def _parts(results: Results) -> Table:
     rows: list[list[Entry]] = []
     for drives in (AS_THEY_ARE, *OTHERS):
-        runs, usual = Runs(results, partial(on_drives, drives=drives)), Runs(results, on_drives)
+        runs, usual = ThesisRuns(results, partial(on_drives, drives=drives)), ThesisRuns(results, on_drives)
         none, dw, lc = ((runs if design in _varied(drives) else usual).steady(_TPC_C[design]) or 0.0 for design in ("none", "dw", "lc"))
         lazy = runs.result(_TPC_C["lc"])
         amplification = lazy.total("flash_programmed", LAST) / max(1, lazy.total("flash_written", LAST))
@@ -224,7 +224,7 @@ class _Kinds(Exhibit):
         return at_rates + [_nearest_first(setup, settings) for setup in clean_write(PUBLISHED)]
 
     def sections(self, results: Results) -> list[Section]:
-        runs, rows = Runs(results), list[list[Entry]]()
+        runs, rows = ThesisRuns(results), list[list[Entry]]()
         for (benchmark, setup_of), design in product(_SETUPS.items(), COMPARED):
             alone, sharp, fuzzy = (*map(runs.steady, _kinds(setup_of, design)), None)[:3]
             if alone and sharp:
@@ -232,7 +232,7 @@ class _Kinds(Exhibit):
         header = ["benchmark", "design", "transactions/s without", "with sharp ones", "with fuzzy ones", "left with sharp ones, %"]
         alone = runs.steady(_kinds(_SETUPS["TPC-E, 230 GB"], "lc")[0])
         lost = [[name, saving(runs.steady(setup), alone)] for name, setup in _AT_ONCE.items()]
-        driven = {DESIGNS[setup.design]: Runs(results, _nearest_first).steady(setup) for setup in clean_write(PUBLISHED)}
+        driven = {DESIGNS[setup.design]: ThesisRuns(results, _nearest_first).steady(setup) for setup in clean_write(PUBLISHED)}
         tables = [Table([*header, "with fuzzy ones, %"], rows, "checkpoint-kinds", 1)]
         if rows:
             tables.append(Table(["TPC-E: a sharp checkpoint writes at the same time", "below LC without, %"], lost, "checkpoint-widths", 1))

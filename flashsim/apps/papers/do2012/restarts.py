@@ -32,7 +32,7 @@ _LARGE_SHARE = 1 / 30
 
 
 @dataclass(frozen=True)
-class Restart:
+class RestartRun:
     """A run of a restart design on the machine of chapter 4: its end, writes of a flush, the log's pages a second, share of the size.
 
     Disks are so many times as `fast` at random as in table 4.3.
@@ -64,83 +64,83 @@ class Restart:
         return Job.of(run_restart, label, drives=False, setup=setup, ends=self.ends, after=_AFTER)
 
 
-class Restarts(Runs):
+class RestartRuns(Runs):
     """Results by run."""
 
-    def of(self, run: Restart) -> PeakToPeak | None:
+    def of(self, run: RestartRun) -> PeakToPeak | None:
         """A restart; None where it was not asked for."""
         output = self.get(run)
         return PeakToPeak.of(output) if output else None
 
-    def peak(self, run: Restart) -> float | None:
+    def peak(self, run: RestartRun) -> float | None:
         """Transactions a second in the last hour before the end."""
         return None if (result := self.of(run)) is None else result.peak(_LAST)
 
-    def kept(self, run: Restart) -> float | None:
+    def kept(self, run: RestartRun) -> float | None:
         """Percent of the throughput without a restart design."""
         share = ratio(self.peak(run), self.peak(replace(run, restart="none", flush_writes=_WRITES)))
         return None if share is None else 100 * share
 
-    def lost(self, run: Restart) -> float | None:
+    def lost(self, run: RestartRun) -> float | None:
         """Percent below the throughput without a restart design."""
         return saving(self.peak(run), self.peak(replace(run, restart="none")))
 
-    def ramp_up(self, run: Restart) -> float | None:
+    def ramp_up(self, run: RestartRun) -> float | None:
         """Seconds after recovery until throughput is at 95 % of the peak before, at most as long as is looked."""
         if (result := self.of(run)) is None:
             return None
         return min(result.ramp_up(result.peak(_LAST), _SHARE, _SMOOTHED), _AFTER * MINUTES / SECONDS)
 
-    def interval(self, run: Restart) -> float | None:
+    def interval(self, run: RestartRun) -> float | None:
         """Seconds from peak to peak."""
         result, ramp_up = self.of(run), self.ramp_up(run)
         return None if result is None or ramp_up is None else result.shutdown + result.recovery + ramp_up
 
-    def speedup(self, run: Restart) -> float | None:
+    def speedup(self, run: RestartRun) -> float | None:
         """Times that the interval without a restart design is as long."""
         return ratio(self.interval(replace(run, restart="none")), self.interval(run))
 
 
-def _throughput(claim: Claim, runs: Restarts) -> list[Cell]:
+def _throughput(claim: Claim, runs: RestartRuns) -> list[Cell]:
     points, least, most = (claim.limits[name] for name in ("points", "least", "most"))
     mmr, ungrouped = claim.published.values()
     cells, words = [], f"{least:g} to {most:g}, within {points:g} points"
     for policy, published in zip(POLICIES, mmr, strict=True):
-        name, run = DESIGNS[policy], Restart("TPC-C", policy, "mmr")
+        name, run = DESIGNS[policy], RestartRun("TPC-C", policy, "mmr")
         cells.append(replace(difference(f"MMR keeps, {name}, %", published, runs.kept(run), points), row="MMR keeps"))
         one = difference(f"MMR keeps, {name}, %", published, runs.kept(replace(run, flush_writes=1)), points)
         cells.append(replace(one, variant=_ONE_WRITE, row="MMR keeps"))
-        lost = runs.lost(Restart("TPC-C", policy, "lbr"))
+        lost = runs.lost(RestartRun("TPC-C", policy, "lbr"))
         cells.append(differences(f"LBR loses, {name}, %", words, [lost], lambda lost: least - points <= lost <= most + points))
-        cells.append(_loses_less(f"LVR loses, {name}, %", claim.limits["lvr"], runs, Restart("TPC-C", policy, "lvr")))
-    lost = runs.lost(Restart("TPC-C", "lc", "lbr"))
+        cells.append(_loses_less(f"LVR loses, {name}, %", claim.limits["lvr"], runs, RestartRun("TPC-C", policy, "lvr")))
+    lost = runs.lost(RestartRun("TPC-C", "lc", "lbr"))
     return [*cells, difference("LBR loses without group writing, %", ungrouped[0], lost, points)]
 
 
-def _loses_less(name: str, most: float, runs: Restarts, run: Restart) -> Cell:
+def _loses_less(name: str, most: float, runs: RestartRuns, run: RestartRun) -> Cell:
     return differences(name, f"less than {most:g}", [runs.lost(run)], lambda lost: lost < most)
 
 
-def _no_loss(claim: Claim, runs: Restarts) -> list[Cell]:
+def _no_loss(claim: Claim, runs: RestartRuns) -> list[Cell]:
     """Losses with TPC-E, and how much more MMR loses with TPC-C, where more is modified: equal runs lose nothing with either."""
     most, more = claim.limits["percent"], claim.limits["more"]
     cells = [
-        _loses_less(f"{DESIGNS[policy]} with {restart.upper()} loses, %", most, runs, Restart("TPC-E", policy, restart))
+        _loses_less(f"{DESIGNS[policy]} with {restart.upper()} loses, %", most, runs, RestartRun("TPC-E", policy, restart))
         for policy, restart in product(POLICIES, RESTARTS[1:])
     ]
     for policy in POLICIES:
-        losses = [runs.lost(Restart(benchmark, policy, "mmr")) for benchmark in BENCHMARKS]
+        losses = [runs.lost(RestartRun(benchmark, policy, "mmr")) for benchmark in BENCHMARKS]
         words = f"at least {more:g} points more with TPC-C"
         cells.append(differences(f"{DESIGNS[policy]} with MMR, TPC-C and TPC-E, %", words, losses, lambda c, e: c - e >= more))
     return cells
 
 
-def _peaks_c(claim: Claim, runs: Restarts) -> list[Cell]:
+def _peaks_c(claim: Claim, runs: RestartRuns) -> list[Cell]:
     limit, (dw, lc_mmr, lc_others) = claim.limits["each"], claim.published["shutdown, DW, LC with MMR, LC with LBR and LVR"]
     cells, least, most = list[Cell](), max(1.0, 1.3 * (1 - limit)), 1.8 * (1 + limit)
     for policy, restart in product(POLICIES, RESTARTS[1:]):
         published = dw if policy == "dw" else lc_mmr if restart == "mmr" else lc_others
-        name, run = f"{DESIGNS[policy]} with {restart.upper()}", Restart("TPC-C", policy, restart)
+        name, run = f"{DESIGNS[policy]} with {restart.upper()}", RestartRun("TPC-C", policy, restart)
         printed = f"shutdown, {DESIGNS[policy]}, {published}"
         cells.append(number(f"shutdown, {name}", published, runs.speedup(run), limit, row="shutdown", printed=printed))
         gain, words = [runs.speedup(replace(run, ends=CRASH))], "1.3 to 1.8, within 30 %, and above 1"
@@ -148,16 +148,16 @@ def _peaks_c(claim: Claim, runs: Restarts) -> list[Cell]:
     return cells
 
 
-def _peaks_e(claim: Claim, runs: Restarts) -> list[Cell]:
+def _peaks_e(claim: Claim, runs: RestartRuns) -> list[Cell]:
     limit, cells, below = claim.limits["each"], list[Cell](), less(claim.limits["margin"])
     order = lambda mmr, lbr, lvr: below(lvr, lbr) and below(lbr, mmr)  # noqa: E731
     shutdown, mmr, lvr = claim.published.values()
     for number_of, policy in enumerate(POLICIES):
         for restart in RESTARTS[1:]:
-            gain = runs.speedup(Restart("TPC-E", policy, restart))
+            gain = runs.speedup(RestartRun("TPC-E", policy, restart))
             name, printed = f"shutdown, {DESIGNS[policy]} with {restart.upper()}", f"shutdown, {DESIGNS[policy]}"
             cells.append(number(name, shutdown[number_of], gain, limit, row="shutdown", printed=printed))
-        gains = [runs.speedup(Restart("TPC-E", policy, restart, CRASH)) for restart in RESTARTS[1:]]
+        gains = [runs.speedup(RestartRun("TPC-E", policy, restart, CRASH)) for restart in RESTARTS[1:]]
         for name, published, gain in (("MMR", mmr, gains[0]), ("LVR", lvr, gains[2])):
             cells.append(number(f"crash, {DESIGNS[policy]} with {name}", published[number_of], gain, limit, row=f"crash, {name}"))
         cells.append(statement(f"crash, {DESIGNS[policy]}, MMR, LBR and LVR", "each below the one before", gains, order))
@@ -173,16 +173,16 @@ _CLAIMS = {
 }
 
 
-class _Table(Exhibit):
+class _RestartExhibit(Exhibit):
     """Restart designs with DW and LC: throughput before the end, shutdown, recovery and ramp-up."""
 
     TITLE, name = "Restart designs (figures 4.10 to 4.15)", "restarts"
     shown: tuple[str, ...] = RESTARTS
 
     def sections(self, results: Results) -> list[Section]:
-        runs, rows = Restarts(results), list[list[Entry]]()
+        runs, rows = RestartRuns(results), list[list[Entry]]()
         for benchmark, ends, policy, restart in product(BENCHMARKS, ENDS, POLICIES, self.shown):
-            run = Restart(benchmark, policy, restart, ends)
+            run = RestartRun(benchmark, policy, restart, ends)
             if (result := runs.of(run)) is not None:
                 parts = [result.shutdown, *result.phases.values(), runs.ramp_up(run), runs.interval(run), runs.speedup(run)]
                 names = [benchmark, ends, DESIGNS[policy], "SSDBP" if restart == "none" else restart.upper()]
@@ -193,52 +193,52 @@ class _Table(Exhibit):
         pictures = {f"{self.name}-{benchmark.lower()}": picture for benchmark in BENCHMARKS if (picture := self._picture(runs, benchmark))}
         return [Section(self.TITLE, text, [Table(header, rows, self.name, 1)], pictures, on_terminal=True)] if rows else []
 
-    def _picture(self, runs: Restarts, benchmark: str) -> Any:
+    def _picture(self, runs: RestartRuns, benchmark: str) -> Any:
         """Throughput from the last half hour before the end on."""
         frames = [
             result.frame(30).assign(panel=f"{benchmark}, {DESIGNS[policy]}, {ends}", restart=restart)
             for policy, ends, restart in product(POLICIES, ENDS, self.shown)
-            if (result := runs.of(Restart(benchmark, policy, restart, ends))) is not None
+            if (result := runs.of(RestartRun(benchmark, policy, restart, ends))) is not None
         ]
         if not frames:
             return None
         return series_over(pd.concat(frames), "minutes", "transactions/s", "restart", ["panel"], "minutes after the end")
 
 
-class _Restarts(_Table):
+class _ThesisRestarts(_RestartExhibit):
     """The thesis's restart designs."""
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         runs = {
-            Restart(benchmark, policy, restart, end): None
+            RestartRun(benchmark, policy, restart, end): None
             for claim, (_, benchmarks, ends) in _CLAIMS.items()
             if claim in claims
             for benchmark, end, policy, restart in product(benchmarks, ends, POLICIES, RESTARTS)
         }
-        one = [Restart("TPC-C", policy, "mmr", flush_writes=1) for policy in POLICIES if "fig4.10" in claims]
+        one = [RestartRun("TPC-C", policy, "mmr", flush_writes=1) for policy in POLICIES if "fig4.10" in claims]
         return [run.job(settings) for run in [*runs, *one]]
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        return _CLAIMS[claim.id][0](claim, Restarts(results))
+        return _CLAIMS[claim.id][0](claim, RestartRuns(results))
 
 
-class _Own(_Table):
+class _Own(_RestartExhibit):
     """LRR (`algorithms.restart.lrr`) beside LVR: which axis it is better on, and that it is worse on none."""
 
     TITLE, name = "A design of our own beside LVR", "own-restart"
     shown = ("lvr", "lrr")
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return [Restart(*part).job(settings) for part in product(BENCHMARKS, POLICIES, self.shown, ENDS)]
+        return [RestartRun(*part).job(settings) for part in product(BENCHMARKS, POLICIES, self.shown, ENDS)]
 
 
-def _beside(name: str, title: str, text: str, column: str, changed: Mapping[Restart, Entry]) -> Shown:
+def _beside(name: str, title: str, text: str, column: str, changed: Mapping[RestartRun, Entry]) -> Shown:
     """Restarts that differ in one thing, beside each other: throughput, seconds of each part and from peak to peak, both without a design.
 
     What there is no run without a restart design of shows no share of that one's throughput, and no speedup.
     """
 
-    def show(runs: Restarts) -> list[Section]:
+    def show(runs: RestartRuns) -> list[Section]:
         rows = list[list[Entry]]()
         for run, value in changed.items():
             if (result := runs.of(run)) is not None:
@@ -250,7 +250,7 @@ def _beside(name: str, title: str, text: str, column: str, changed: Mapping[Rest
         header += ["peak to peak, s", "times as fast"]
         return [Section(title, text, [Table(header, rows, name, 1)], on_terminal=True)] if rows else []
 
-    return Shown(list(changed), show, title, Restarts)
+    return Shown(list(changed), show, title, RestartRuns)
 
 
 _LOG_DISK = _beside(
@@ -258,7 +258,7 @@ _LOG_DISK = _beside(
     "Rate of the log's disk",
     "After a crash; the thesis does not tell the rate: 78 MB/s is what its 12.1 s imply, 86 what its table 4.3 says of one disk.",
     "log's disk, MB/s",
-    {Restart("TPC-C", policy, "lvr", CRASH, log_rate=rate): rate * 8 * KIB / MB for policy, rate in product(POLICIES, _LOG_RATES)},
+    {RestartRun("TPC-C", policy, "lvr", CRASH, log_rate=rate): rate * 8 * KIB / MB for policy, rate in product(POLICIES, _LOG_RATES)},
 )
 _SIZES = _beside(
     "restart-sizes",
@@ -266,7 +266,7 @@ _SIZES = _beside(
     "After a crash; seconds are those of the whole system.",
     "one of so many parts",
     {
-        Restart(benchmark, policy, restart, CRASH, share=share): 1 / share
+        RestartRun(benchmark, policy, restart, CRASH, share=share): 1 / share
         for benchmark, policy, restart, share in product(BENCHMARKS, POLICIES, ("none", "lvr"), (SHARE, _LARGE_SHARE))
     },
 )
@@ -277,11 +277,11 @@ _CAUSES = _beside(
     "changed",
     {
         **{
-            Restart("TPC-C", policy, restart, fast=fast): "nothing" if fast == 1 else f"disks {fast} times as fast"
+            RestartRun("TPC-C", policy, restart, fast=fast): "nothing" if fast == 1 else f"disks {fast} times as fast"
             for fast, policy, restart in product((1, 3), POLICIES, RESTARTS)
         },
         **{
-            Restart("TPC-E", "lc", restart, log_rate=times * _LOG_RATE): "nothing" if times == 1 else f"log {times} times as fast"
+            RestartRun("TPC-E", "lc", restart, log_rate=times * _LOG_RATE): "nothing" if times == 1 else f"log {times} times as fast"
             for times, restart in product((1, 10), ("none", "lbr"))
         },
     },
@@ -340,7 +340,7 @@ class _Pitfalls(Exhibit):
 
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    "restart-designs": _Restarts(),
+    "restart-designs": _ThesisRestarts(),
     "own-restart": _Own(),
     "log-disk": _LOG_DISK,
     "restart-sizes": _SIZES,

@@ -95,7 +95,7 @@ def job(setup: PoolSetup, settings: Settings) -> Job:
     return Job.of(run_pool, ", ".join(parts), drives=False, setup=at_scale(setup, settings.scale * SHARE, settings))
 
 
-class Runs(base.Runs):
+class ThesisRuns(base.Runs):
     """Results by setup, of those runs that `job` makes of setups."""
 
     job: Callable[[PoolSetup, Settings], Job] = staticmethod(job)

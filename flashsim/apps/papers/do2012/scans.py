@@ -12,7 +12,7 @@ from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
 from flashsim.device.smart.inside import energy_of
-from flashsim.device.smart.protocol import Steps, Task
+from flashsim.device.smart.protocol import ProgramSteps, Task
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.experiments.smart.timing import HOST_BYTE, IDLE
 
@@ -68,7 +68,9 @@ def inside(rows: int, layout: str, selectivity: float, average: bool, cores: int
     visit = own.column_work if layout == "PAX" else own.tuple_work
     size = np.full(steps, _STEP * PAGE)
     results = matches * (0 if average else KEY)
-    task = Task(Steps(np.arange(steps) * size, size, of_step * visit + matches * own.match_work, results), threads=own.cores, ahead=15)
+    task = Task(
+        ProgramSteps(np.arange(steps) * size, size, of_step * visit + matches * own.match_work, results), threads=own.cores, ahead=15
+    )
     (share,) = run([drive], [task], Polling())
     elapsed, statistics = share.end - share.begin, drive.statistics()
     energy = energy_of(own, statistics, elapsed)
@@ -84,7 +86,7 @@ def bandwidth(name: str, size: int) -> dict[str, float]:
     count = size // REQUEST
     drive.model.load(0, count * REQUEST)
     each, none = np.full(count, REQUEST), np.zeros(count, np.int64)
-    (share,) = run([drive], [Task(Steps(np.arange(count) * each, each, none, none), threads=2, ahead=31)])
+    (share,) = run([drive], [Task(ProgramSteps(np.arange(count) * each, each, none, none), threads=2, ahead=31)])
     return {"mb_s": count * REQUEST / MB * SECONDS / (share.end - share.begin)}
 
 

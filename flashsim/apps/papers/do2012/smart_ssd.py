@@ -36,7 +36,7 @@ def _judged(settings: Settings) -> dict[str, Job]:
     }
 
 
-class _Bandwidths(Exhibit):
+class _ReadBandwidths(Exhibit):
     """Table 5.1."""
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
@@ -79,7 +79,7 @@ class _Queries(Exhibit):
         ])  # fmt: skip
 
 
-class _Cores(Exhibit):
+class _SmartCores(Exhibit):
     """The thesis's question, what more cores would bring, and selectivities with the break-even; from a part of the table."""
 
     TITLE = "Cores of the Smart SSD, and selectivities"
@@ -117,4 +117,4 @@ class _Cores(Exhibit):
         ]
 
 
-EXHIBITS: Mapping[str, Exhibit] = {"bandwidths": _Bandwidths(), "queries": _Queries(), "smart-cores": _Cores()}
+EXHIBITS: Mapping[str, Exhibit] = {"bandwidths": _ReadBandwidths(), "queries": _Queries(), "smart-cores": _SmartCores()}

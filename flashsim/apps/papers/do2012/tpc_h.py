@@ -33,7 +33,7 @@ def tpc_h(size: int, design: str, disks: Disks, dense: float = _DENSE) -> PoolSe
     return PoolSetup(workload, design, time=_LONGEST, interval=MINUTES, devices=devices(disks.faster), options=options)
 
 
-class _Runs(Runs):
+class _TpcHRuns(Runs):
     @staticmethod
     def job(setup: PoolSetup, settings: Settings) -> Job:
         share = SHARE * _SCALES[int(setup.workload.partition("=")[2].partition(",")[0])]
@@ -52,7 +52,7 @@ def _published(claim: Claim, figure: str, size: int) -> dict[str, float]:
     return dict(zip((*_COMPARED, "none"), claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"], strict=True))
 
 
-def _ratios(claim: Claim, runs: _Runs, disks: Disks) -> list[Cell]:
+def _ratios(claim: Claim, runs: _TpcHRuns, disks: Disks) -> list[Cell]:
     """Figures over those without an SSD, a row a figure."""
     cells = []
     for size, figure, design in product(_SCALES, _FIGURES, _COMPARED):
@@ -63,7 +63,7 @@ def _ratios(claim: Claim, runs: _Runs, disks: Disks) -> list[Cell]:
     return cells
 
 
-def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _Runs) -> list[Section]:
+def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _TpcHRuns) -> list[Section]:
     paper = load("do2012")
     rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     for (reading, disks, dense), size, design in product(readings, _SCALES, (*_COMPARED, "none")):
@@ -94,6 +94,6 @@ _BY_COSTS_EVERY = [setup for size in _SCALES for setup in _designs(size, PUBLISH
 _SHOWN = partial(_shown, _TITLE, "tpc-h", [(disks.name, disks, _DENSE) for disks in DISKS])
 _SHOWN_PLANS = partial(_shown, _PLANS, "plans", [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)])
 EXHIBITS: Mapping[str, Exhibit] = {
-    "tpc-h": Judged({"table3.3": _EVERY}, _SHOWN, runs=_Runs, judges={"table3.3": partial(of_readings, _ratios, DISKS)}),
-    "plans": Shown(_BY_COSTS_EVERY, _SHOWN_PLANS, _PLANS, _Runs),
+    "tpc-h": Judged({"table3.3": _EVERY}, _SHOWN, runs=_TpcHRuns, judges={"table3.3": partial(of_readings, _ratios, DISKS)}),
+    "plans": Shown(_BY_COSTS_EVERY, _SHOWN_PLANS, _PLANS, _TpcHRuns),
 }

@@ -40,7 +40,7 @@ _NUMBERS = ("selectivity", "memory", "page_size", "k", "theta")
 
 
 @dataclass(frozen=True)
-class Setup:
+class FetchSetup:
     """One run; memory is in pages of 4 KB, and `k` and `least_frames` are those of graph-based fetching.
 
     Results are skewed over pages by `theta`; those beyond the tuples of a page are lost, or if `refilled` go to pages that have room.
@@ -59,15 +59,15 @@ class Setup:
 
     @property
     def name(self) -> str:
-        usual = Setup(self.method)
+        usual = FetchSetup(self.method)
         parts = [f"{name} {value:g}" for name, value in vars(self).items() if name in _NUMBERS and value != getattr(usual, name)]
         parts += ["refilled"] * self.refilled + ["each input in its own order"] * (not self.same_order)
         parts += ["a cache of one frame"] * (self.least_frames < usual.least_frames)
         return ", ".join([LABELS[self.method], *parts])
 
-    def with_method(self, method: str) -> "Setup":
+    def with_method(self, method: str) -> "FetchSetup":
         """Another method; what becomes of results does not matter to sort-merge."""
-        return Setup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
+        return FetchSetup(BASIC, memory=self.memory, page_size=self.page_size) if method == BASIC else replace(self, method=method)
 
     def job(self, settings: Settings, coin: int = 0) -> Job:
         with_method = self.with_method(self.method)
@@ -88,7 +88,7 @@ def table(name: str, keys: Integers, size: int, page_size: int = PAGE_SIZE) -> H
     return heap_file(relation, page_size, page_format=str(page_format.__file__))
 
 
-def inputs(setup: Setup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
+def inputs(setup: FetchSetup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
     """Both inputs of a join: keys are even where a result is kept, and those of the second input odd where it is dropped.
 
     So either side is sorted as it would be if results were dropped when they are found.
@@ -105,7 +105,7 @@ def inputs(setup: Setup, scale: float, seed: int) -> tuple[HeapFile, HeapFile]:
     return table("customer", codes, TUPLE_SIZE, setup.page_size), table("customer2", other, TUPLE_SIZE, setup.page_size)
 
 
-def _chances(setup: Setup, pages: int, draw: np.random.Generator) -> Any:
+def _chances(setup: FetchSetup, pages: int, draw: np.random.Generator) -> Any:
     """Probability that a result stays, by page: Zipf's law with `selectivity` in the mean, but at most 1."""
     weights = np.arange(1, pages + 1) ** -setup.theta
     low = high = setup.selectivity / weights.mean()
@@ -125,7 +125,7 @@ def execute(
     return list(run(lambda: algorithm, files, [Machine([drive], full=True) for drive in timed])), timed
 
 
-def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:
+def algorithm_of(setup: FetchSetup, files: tuple[HeapFile, HeapFile], scale: float, **graph: Any) -> Algorithm:
     """The join of a setup; `graph` says how graph-based fetching is made otherwise."""
     memory = max(_LEAST_MEMORY, round(setup.memory * scale * PAGE_SIZE / setup.page_size))
     if setup.method == BASIC:
@@ -138,7 +138,7 @@ def algorithm_of(setup: Setup, files: tuple[HeapFile, HeapFile], scale: float, *
 
 def run_join(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, float]:
     """One run, JSON-ready: I/O seconds, those of reads and of writes, and page accesses of each kind."""
-    of_run = Setup(**setup)
+    of_run = FetchSetup(**setup)
     files = inputs(of_run, scale, seed)
     (run,), (drive,) = execute(files, algorithm_of(of_run, files, scale))
     total, statistics = run.total(), drive.statistics()
@@ -167,8 +167,8 @@ GRAPHS |= {"ties: the fewest results first": {"ties": "fewest"}, "ties: any segm
 
 def on_drives(setup: Mapping[str, Any], graph: str, on: list[str], scale: float, seed: int) -> list[float]:
     """I/O seconds on every drive, JSON-ready."""
-    files = inputs(Setup(**setup), scale, seed)
-    algorithm = algorithm_of(Setup(**setup), files, scale, **GRAPHS.get(graph, {}))
+    files = inputs(FetchSetup(**setup), scale, seed)
+    algorithm = algorithm_of(FetchSetup(**setup), files, scale, **GRAPHS.get(graph, {}))
     runs, _ = execute(files, algorithm, [DRIVES[name] for name in on])
     return [run.total().io_time / SECONDS for run in runs]
 

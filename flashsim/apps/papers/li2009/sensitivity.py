@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.apps.papers.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.li2009.figures import STRATEGIES
-from flashsim.apps.papers.li2009.runs import BASIC, DRIVES, GRAPHS, LABELS, Setup, on_drives
+from flashsim.apps.papers.li2009.runs import BASIC, DRIVES, GRAPHS, LABELS, FetchSetup, on_drives
 from flashsim.experiments.judging.cells import crossing
 
 TITLE = "What other readings and prices make of it"
@@ -26,9 +26,9 @@ class _Reading(NamedTuple):
     same_order: bool = True
     graph: str = ""
 
-    def job(self, settings: Settings, method: str, selectivity: float = Setup.selectivity) -> Job:
+    def job(self, settings: Settings, method: str, selectivity: float = FetchSetup.selectivity) -> Job:
         """A run on one drive where inputs or graph differ, otherwise on all."""
-        setup = Setup(method, selectivity, same_order=self.same_order or method == BASIC)
+        setup = FetchSetup(method, selectivity, same_order=self.same_order or method == BASIC)
         graph = self.graph if method in ("graph-based", "original") else ""
         drives = list(DRIVES) if setup.same_order and not graph else list(DRIVES)[:1]
         arguments: dict[str, Any] = {"setup": vars(setup), "graph": graph, "on": drives, "scale": settings.scale, "seed": settings.seed}
@@ -41,15 +41,16 @@ _READINGS = [_AS_ASSUMED, _OWN_ORDER, *_DRIVES, *(_Reading(name, graph=name) for
 
 #: Values of k that may matter; with 1 or more a cache has two frames anyway.
 _K = (0.5, 1.0, 2.0, 4.0)
-_WITH_K = [Setup("graph-based"), Setup("graph-based", 0.5), Setup("graph-based", memory=64)]
-_WITH_K += [Setup("graph-based", selectivity, same_order=False) for selectivity in (Setup.selectivity, 0.2)]
+_WITH_K = [FetchSetup("graph-based"), FetchSetup("graph-based", 0.5), FetchSetup("graph-based", memory=64)]
+_WITH_K += [FetchSetup("graph-based", selectivity, same_order=False) for selectivity in (FetchSetup.selectivity, 0.2)]
 _WITH_K = [replace(setup, least_frames=frames) for frames in (LEAST_FRAMES, 1) for setup in _WITH_K]
 _METHODS, _THETA = (BASIC, *STRATEGIES), (0.5, 1.0, 1.5, 2.0)
 #: Runs near the crossings, and where two strategies are next to equal; and on how many tables and coins.
-_SPREAD, _COINS = [Setup("naive", 0.08), Setup("page-based", 0.3), Setup("original", 0.2), Setup("graph-based", 0.5)], range(3)
-_SPREAD += [Setup(method, selectivity) for selectivity in (0.005, 0.01) for method in ("page-based", "graph-based")]
+_COINS = range(3)
+_SPREAD = [FetchSetup("naive", 0.08), FetchSetup("page-based", 0.3), FetchSetup("original", 0.2), FetchSetup("graph-based", 0.5)]
+_SPREAD += [FetchSetup(method, selectivity) for selectivity in (0.005, 0.01) for method in ("page-based", "graph-based")]
 #: Other tables by name: the header, and rows with their labels, setups and coins.
-_OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[Setup, int]]]]]] = {
+_OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[FetchSetup, int]]]]]] = {
     "sensitivity-k": (
         ["graph-based", *(f"k = {k:g}" for k in _K)],
         [([one.name], [(replace(one, k=k, least_frames=one.least_frames if k < 1 else LEAST_FRAMES), 0) for k in _K]) for one in _WITH_K],
@@ -57,7 +58,7 @@ _OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[Setup, in
     "sensitivity-skew": (
         ["theta", "beyond a page", *(LABELS[method] for method in _METHODS)],
         [
-            ([theta, beyond], [(Setup(method, 0.1, theta=theta, refilled=beyond == "other pages"), 0) for method in _METHODS])
+            ([theta, beyond], [(FetchSetup(method, 0.1, theta=theta, refilled=beyond == "other pages"), 0) for method in _METHODS])
             for beyond in ("lost", "other pages")
             for theta in _THETA
         ],
@@ -71,7 +72,7 @@ _OTHERS: dict[str, tuple[list[str], list[tuple[list[Entry], list[tuple[Setup, in
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every reading of every method; all drives share a run."""
-    readings = [reading.job(settings, *each) for reading in _READINGS for each in ((BASIC, Setup.selectivity), *_GRID)]
+    readings = [reading.job(settings, *each) for reading in _READINGS for each in ((BASIC, FetchSetup.selectivity), *_GRID)]
     return readings + [setup.job(settings, coin) for _, rows in _OTHERS.values() for _, row in rows for setup, coin in row]
 
 

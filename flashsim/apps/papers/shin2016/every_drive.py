@@ -8,7 +8,7 @@ from collections.abc import Collection
 from functools import cache
 
 from flashsim.apps.papers.base import Entry, Job, Results, Section, Settings, Table, load
-from flashsim.apps.papers.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, Setup, run_partition
+from flashsim.apps.papers.shin2016.runs import CPU, N_HASH, PAGE_SIZE, PAGES, PER_MB, SHARE, TRADITIONAL, TUPLES, BucketSetup, run_partition
 from flashsim.apps.papers.shin2016.table1 import MEMORY
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
@@ -37,12 +37,12 @@ def drives() -> list[str]:
     return [name for name in presets.names() if presets.load(name).flash]
 
 
-def setup_of(method: str, division: Division) -> Setup:
+def setup_of(method: str, division: Division) -> BucketSetup:
     sub_buffer = division.sub_buffer if method == N_HASH else 0
-    return Setup(method, division.buckets, division.output, division.input, sub_buffer=sub_buffer)
+    return BucketSetup(method, division.buckets, division.output, division.input, sub_buffer=sub_buffer)
 
 
-def runs(memory: int) -> dict[Setup, list[str]]:
+def runs(memory: int) -> dict[BucketSetup, list[str]]:
     """Runs with so much memory, and their drives: drives with the same buffers share a pass."""
     names = drives()
     paper = published(problem(names[0], memory))
@@ -53,7 +53,7 @@ def runs(memory: int) -> dict[Setup, list[str]]:
     return by_setup
 
 
-def _job(settings: Settings, setup: Setup, names: list[str]) -> Job:
+def _job(settings: Settings, setup: BucketSetup, names: list[str]) -> Job:
     scale, devices = settings.scale * TUPLES_SHARE, {name: name for name in names}
     return Job.of(run_partition, f"{setup.name}, every drive", setup=vars(setup), scale=scale, seed=settings.seed, devices=devices)
 

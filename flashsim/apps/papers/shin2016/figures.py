@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
-from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, Setup, bandwidths, grace_setup
+from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, BucketSetup, bandwidths, grace_setup
 from flashsim.apps.papers.shin2016.table1 import MEMORY, DriveRuns, published
 from flashsim.core.units import KIB, MB, MIB, format_size
 from flashsim.experiments.bench.session import aio_picture, at_levels
@@ -15,7 +15,7 @@ from flashsim.experiments.judging.cells import bounded, less, number, statement,
 from flashsim.experiments.presentation.plots import series_over
 
 #: Place on a figure's axis, name of its series, and the runs of the original method and of N-Hash.
-Point = tuple[float, str, tuple[Setup, Setup]]
+Point = tuple[float, str, tuple[BucketSetup, BucketSetup]]
 #: MB between the paper's 8 and 452, and an input buffer of 4; the figure leaves out 2 and 8 partitions, which are like 32.
 _MEMORY_4, _INPUT_MB = (8, 12, 20, 68, 452), 4
 #: MB besides those of table 1.  The paper's least are 4, for which equations (1) to (3) leave no output buffer.
@@ -34,27 +34,27 @@ _FITTED = 8
 _READINGS = {1: "page by page", _FITTED: f"{_FITTED} pages at a time (fitted)", 512: "4 MB at a time"}
 
 
-def fixed(memory: int, partitions: int) -> Setup:
+def fixed(memory: int, partitions: int) -> BucketSetup:
     """The original method; nothing of memory is withheld here: 8 MB are one page for each of 512 partitions."""
-    return Setup(TRADITIONAL, partitions, (memory - _INPUT_MB) * PER_MB // partitions, _INPUT_MB * PER_MB)
+    return BucketSetup(TRADITIONAL, partitions, (memory - _INPUT_MB) * PER_MB // partitions, _INPUT_MB * PER_MB)
 
 
-def single(partitions: int, read: int = _FITTED) -> Setup:
+def single(partitions: int, read: int = _FITTED) -> BucketSetup:
     """The original method: "the output buffer size does not change in page-sized I/O" (section 4.4), whatever the memory."""
-    return Setup(TRADITIONAL, partitions, 1, read, page_io=True)
+    return BucketSetup(TRADITIONAL, partitions, 1, read, page_io=True)
 
 
-def circular(memory: int, partitions: int, read: int = _FITTED) -> Setup:
+def circular(memory: int, partitions: int, read: int = _FITTED) -> BucketSetup:
     """N-Hash with circular buffers of all memory, a page a write."""
-    return Setup(N_HASH, partitions, memory * PER_MB // partitions, read, page_io=True)
+    return BucketSetup(N_HASH, partitions, memory * PER_MB // partitions, read, page_io=True)
 
 
-def _growing(partitions: int) -> list[Setup]:
+def _growing(partitions: int) -> list[BucketSetup]:
     """The original method with buffers of all memory, which are written page by page when full."""
     return [circular(memory, partitions).by(TRADITIONAL) for memory in _MEMORY_6]
 
 
-def both(setup: Setup) -> tuple[Setup, Setup]:
+def both(setup: BucketSetup) -> tuple[BucketSetup, BucketSetup]:
     return setup.by(TRADITIONAL), setup.by(N_HASH)
 
 
@@ -98,7 +98,7 @@ def _of_grace(claim: Claim, runs: DriveRuns) -> list[Cell]:
     return every
 
 
-def _with_reads(runs: DriveRuns, setup: Setup, drive: str) -> float | None:
+def _with_reads(runs: DriveRuns, setup: BucketSetup, drive: str) -> float | None:
     """Seconds, and what the host works for each read besides; reads are as many as at scale 1 too."""
     seconds, reads = runs.seconds(setup, drive), runs.seconds(setup, drive, "reads")
     return None if seconds is None or reads is None else seconds + reads * _PER_READ
@@ -149,13 +149,13 @@ def _readings(runs: DriveRuns) -> list[Section]:
     return [Section(_HOW_READ, text, [Table(["read", *DEVICES], rows, "fig6-readings")])]
 
 
-def _exhibit(claim: str, judge: Callable[[Claim, DriveRuns], list[Cell]], title: str, more: Sequence[Setup] = ()) -> Exhibit:
+def _exhibit(claim: str, judge: Callable[[Claim, DriveRuns], list[Cell]], title: str, more: Sequence[BucketSetup] = ()) -> Exhibit:
     """The figure of a claim, those runs with the smallest buffers first; `more` are runs that it does not show."""
     setups = [*(one for *_, pair in POINTS[claim] for one in pair), *more]
     return Judged(setups, partial(_figure, claim, title), runs=DriveRuns, judges={claim: judge})
 
 
-class _Bandwidths(Runs):
+class _WriteBandwidths(Runs):
     @staticmethod
     def job(drive: str, settings: Settings) -> Job:
         return Job.of(bandwidths, f"bandwidth of writes, {drive}", drive=drive, whole=settings.scale == 1, seed=settings.seed)
@@ -166,7 +166,7 @@ class _Bandwidths(Runs):
         return {drive: pd.DataFrame(runs) for drive in DEVICES if (runs := self.get(drive))}
 
 
-def _reached(claim: Claim, runs: _Bandwidths) -> list[Cell]:
+def _reached(claim: Claim, runs: _WriteBandwidths) -> list[Cell]:
     """From which size on each drive reaches its maximum, that one write of 1 MB does, and what parallelism gives."""
     rates, limit = {drive: at_levels(frame) for drive, frame in runs.measured.items()}, claim.limits["reached"]
     best = {drive: each.max(axis=1) / each.max().max() for drive, each in rates.items()}  # over the levels of each size
@@ -185,7 +185,7 @@ def _reached(claim: Claim, runs: _Bandwidths) -> list[Cell]:
     return [*every, number("largest factor", claim.published["largest factor"][0], factor, claim.limits["factor"])]
 
 
-def _rates(runs: _Bandwidths) -> list[Section]:
+def _rates(runs: _WriteBandwidths) -> list[Section]:
     measured = runs.measured
     rates = pd.concat({drive: at_levels(frame) / MB for drive, frame in measured.items()}) if measured else pd.DataFrame()
     rows = [[drive, format_size(size), *row] for (drive, size), *row in rates.itertuples(name=None)]
@@ -197,7 +197,7 @@ def _rates(runs: _Bandwidths) -> list[Section]:
 
 _HOW_READ = "How pages are read"
 EXHIBITS: Mapping[str, Exhibit] = {
-    "figure2": Judged([*DEVICES], _rates, runs=_Bandwidths, judges={"fig2": _reached}),
+    "figure2": Judged([*DEVICES], _rates, runs=_WriteBandwidths, judges={"fig2": _reached}),
     "figure4": _exhibit("fig4", _of_fixed, "Fixed numbers of partitions"),
     "figure5": _exhibit("fig5", _of_grace, "Grace hash's buffers", both(_CONTROL)),
     "figure6": _exhibit("fig6", _of_pages, "Page-sized I/O", [one for count in _PARTITIONS for one in _growing(count)]),

@@ -51,7 +51,7 @@ _LEAST, _LENGTHS, _MOST = 76, 60, 126
 
 
 @dataclass(frozen=True)
-class Setup:
+class BucketSetup:
     """One run: a method, how many buckets, and the buffers in pages, but sub-buffers in bytes, or 0 for the paper's rule.
 
     With `page_io` every write is of one page; a read is of the input buffer all the same.
@@ -69,7 +69,7 @@ class Setup:
         kind = ", page-sized I/O" if self.page_io else ""
         return f"{LABELS[self.method]}, {self.buckets} partitions, buffers of {self.output} and {self.input} pages{kind}"
 
-    def by(self, method: str) -> "Setup":
+    def by(self, method: str) -> "BucketSetup":
         return replace(self, method=method)
 
     def job(self, settings: Settings) -> Job:
@@ -78,10 +78,10 @@ class Setup:
         return replace(job, weight=1 / self.input + 1 / self.output)
 
 
-def grace_setup(memory: float, pages: int = PAGES, share: float = SHARE) -> Setup:
+def grace_setup(memory: float, pages: int = PAGES, share: float = SHARE) -> BucketSetup:
     """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3), of which a share is used."""
     division = grace_hash(pages, pages, int(memory * PER_MB * share))
-    return Setup(TRADITIONAL, division.buckets, division.output, division.input)
+    return BucketSetup(TRADITIONAL, division.buckets, division.output, division.input)
 
 
 class Orders(PaperRecords):
@@ -108,10 +108,10 @@ def orders(scale: float, seed: int) -> HeapFile:
 
 def run_partition(setup: Mapping[str, Any], scale: float, seed: int, devices: Mapping[str, str] = DEVICES) -> dict[str, Any]:
     """One run, JSON-ready: by drive the seconds of reads, writes, CPU work and all; and how many requests there were."""
-    return on_drives(Setup(**setup), {drive: presets.load(preset) for drive, preset in devices.items()}, scale, seed)
+    return on_drives(BucketSetup(**setup), {drive: presets.load(preset) for drive, preset in devices.items()}, scale, seed)
 
 
-def on_drives(setup: Setup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
+def on_drives(setup: BucketSetup, drives: Mapping[str, presets.Preset], scale: float, seed: int) -> dict[str, Any]:
     file, cpu = orders(scale, seed), cpus.load(CPU)
     timed = {name: TimedDrive(preset) for name, preset in drives.items()}
     machines = [Machine([drive], cpu, name=name) for name, drive in timed.items()]
@@ -144,10 +144,10 @@ def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
         usual = presets.load(name).flash
         assert usual is not None
         drives |= {f"{drive}, {variant}": DriveInUse(name, changes(usual)).load() for variant, changes in VARIANTS.items()}
-    return on_drives(Setup(**setup), drives, scale, seed)
+    return on_drives(BucketSetup(**setup), drives, scale, seed)
 
 
-def algorithm_of(setup: Setup, file: HeapFile, *, in_series: bool = False) -> Algorithm:
+def algorithm_of(setup: BucketSetup, file: HeapFile, *, in_series: bool = False) -> Algorithm:
     buffers = PartitionBuffers(input=setup.input, output=setup.output, buckets=setup.buckets)
     parameters = PartitionParameters(setup.method, page_io=setup.page_io, sub_buffer=setup.sub_buffer, in_series=in_series)
     (layout,) = bucket_layouts([file], buffers, parameters)

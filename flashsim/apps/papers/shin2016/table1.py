@@ -26,7 +26,7 @@ from flashsim.apps.papers.shin2016.runs import (
     TRADITIONAL,
     TUPLES,
     VARIANTS,
-    Setup,
+    BucketSetup,
     grace_setup,
     varied,
 )
@@ -46,12 +46,12 @@ COLUMNS = [*((method, what) for method in (N_HASH, TRADITIONAL) for what in ("to
 class DriveRuns(Runs):
     """Measurements by setup and drive."""
 
-    def seconds(self, setup: Setup, drive: str, what: str = "total") -> float | None:
+    def seconds(self, setup: BucketSetup, drive: str, what: str = "total") -> float | None:
         """``total``, ``read``, ``write`` or ``cpu`` seconds, or ``reads``, as at scale 1: they are proportional to the relation."""
         by_drive: Mapping[str, Mapping[str, float]] | None = self.get(setup)
         return by_drive[drive][what] / self.settings.scale if by_drive else None
 
-    def speedup(self, traditional: Setup, n_hash: Setup, drive: str) -> float | None:
+    def speedup(self, traditional: BucketSetup, n_hash: BucketSetup, drive: str) -> float | None:
         return ratio(self.seconds(traditional, drive), self.seconds(n_hash, drive))
 
 
@@ -100,7 +100,7 @@ class _Varied(Runs):
     share = 0.1
 
     @staticmethod
-    def job(setup: Setup, settings: Settings) -> Job:
+    def job(setup: BucketSetup, settings: Settings) -> Job:
         label, scale = f"{setup.name}, drives that differ in one assumption", settings.scale * _Varied.share
         return Job.of(varied, label, setup=vars(setup), scale=scale, seed=settings.seed)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.programs.load_runs import Load, LoadStudy, run_briefly
+from flashsim.apps.programs.load_runs import LoadStudy, TraceLoad, run_briefly
 from flashsim.core.activity import activity
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -52,7 +52,7 @@ class Fleet:
     """Results of a study: a run a drive, in order of their numbers."""
 
     study: FleetStudy
-    loads: Sequence[Load]
+    loads: Sequence[TraceLoad]
     runs: Sequence[Mapping[str, Any]]
     recalled: int = 0
 
@@ -106,14 +106,14 @@ def simulate(study: FleetStudy, what: Survey, span: int, settings: Settings, pro
     return Fleet(study, loads, [results[job] for job in jobs], sum(run.recalled for run in results.runs.values()))
 
 
-def _loads(study: FleetStudy, volumes: Sequence[int], span: int, pace: str, state: str) -> list[Load]:
+def _loads(study: FleetStudy, volumes: Sequence[int], span: int, pace: str, state: str) -> list[TraceLoad]:
     """The load of each drive: a volume in turn, or the only one from a time that is drawn for the drive."""
-    several, loads = len(volumes) > 1, list[Load]()
+    several, loads = len(volumes) > 1, list[TraceLoad]()
     for number in range(study.count):
         draw = generator(study.seed, "fleet", number)
         state_seed, begin = int(draw.integers(1 << 31)), int(draw.integers(span + 1))
         volume = volumes[number % len(volumes)] if several else None
-        load = Load(study.trace, study.format, study.device, state, state_seed, pace, study.limit, volume)
+        load = TraceLoad(study.trace, study.format, study.device, state, state_seed, pace, study.limit, volume)
         loads.append(load if several or not number else replace(load, begin=begin))
     return loads
 

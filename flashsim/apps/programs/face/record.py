@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from flashsim.apps.programs import recorder
-from flashsim.apps.programs.cutting import OUTCOMES, Drive, PowerCuts
+from flashsim.apps.programs.cutting import OUTCOMES, DriveRules, PowerCuts
 from flashsim.apps.programs.images import PRINTED, snapshot
 from flashsim.apps.programs.outcomes import CutReport
 from flashsim.core.activity import activity
@@ -192,10 +192,10 @@ class PowerCutOutcome(Outcome):
             yield f"  {each.call}: {each.tried:,} of {number if len(number) <= _DIGITS else f'{each.possible:.1e}'}{never}"
 
 
-def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> Drive:
+def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> DriveRules:
     flash = presets.load(device).flash if device else None
     protected = cache == "protected" or (cache is None and flash is not None and flash.keeps_acknowledged)
-    return Drive(not ignore_flush or protected, not whole_pages, device)
+    return DriveRules(not ignore_flush or protected, not whole_pages, device)
 
 
 @operation
@@ -243,7 +243,7 @@ def crash(
         raise RefusedError(f"crash: the program itself failed (exit code {code}), without any cut")
     after = snapshot(place)
 
-    def cut(on: Drive) -> CutReport:
+    def cut(on: DriveRules) -> CutReport:
         with activity("cuts") as progress:
             return PowerCuts(recording, place, before, after, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
 

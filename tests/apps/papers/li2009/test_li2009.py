@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.apps.papers.base import load
-from flashsim.apps.papers.li2009.runs import BASIC, MEMORY, PAGES, Setup, inputs, run_join
+from flashsim.apps.papers.li2009.runs import BASIC, MEMORY, PAGES, FetchSetup, inputs, run_join
 from flashsim.apps.papers.reproduction import HOLD, reproduce
 from flashsim.experiments.judging.claims import Verdict
 from flashsim.experiments.runs.jobs import Settings
@@ -19,7 +19,7 @@ SCALE = 0.02
 
 @pytest.mark.parametrize("page_size", [4096, 32768])
 def test_inputs_have_the_papers_pages(page_size: int) -> None:
-    for file in inputs(Setup("naive", page_size=page_size), SCALE, 1):
+    for file in inputs(FetchSetup("naive", page_size=page_size), SCALE, 1):
         assert file.pages == round(PAGES * SCALE * 4096 / page_size)
         assert set(np.diff(file.first_rows)) == {25 * page_size // 4096}
 
@@ -28,7 +28,7 @@ def test_inputs_have_the_papers_pages(page_size: int) -> None:
 @with_each("same_order", [True, False])
 def test_a_coin_keeps_the_share_of_results_that_is_asked_for(theta: float, same_order: bool) -> None:
     """Keys are unique, so that every tuple has at most one partner: itself, if both inputs lie in one order."""
-    setup = Setup("naive", 0.1, theta=theta, refilled=True, same_order=same_order)
+    setup = FetchSetup("naive", 0.1, theta=theta, refilled=True, same_order=same_order)
     r, s = (file.relation.codes for file in inputs(setup, 0.2, 1))
     _, r_rows, s_rows = np.intersect1d(r, s, assume_unique=True, return_indices=True)
     assert len(r_rows) / len(r) == pytest.approx(0.1, abs=4 * (0.1 * 0.9 / len(r)) ** 0.5)
@@ -39,7 +39,7 @@ def test_a_coin_keeps_the_share_of_results_that_is_asked_for(theta: float, same_
 
 def accesses(method: str, selectivity: float = 0.05) -> tuple[float, float]:
     """Pages read and written at a small scale."""
-    found = run_join(vars(Setup(method, selectivity)), SCALE, 1)
+    found = run_join(vars(FetchSetup(method, selectivity)), SCALE, 1)
     return found["sequential_reads"] + found["random_reads"], found["sequential_writes"] + found["random_writes"]
 
 

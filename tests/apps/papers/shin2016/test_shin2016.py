@@ -20,7 +20,7 @@ from flashsim.apps.papers.shin2016.runs import (
     N_HASH,
     PAGES,
     TUPLES,
-    Setup,
+    BucketSetup,
     algorithm_of,
     grace_setup,
     orders,
@@ -64,7 +64,7 @@ def test_orders_are_those_of_the_paper() -> None:
 @with_each("page_io", [False, True])
 def test_every_tuple_is_written_once_and_read_in_blocks(method: str, page_io: bool) -> None:
     file = orders(SCALE, 1)
-    setup = Setup(method, 100, 2, 50, page_io)
+    setup = BucketSetup(method, 100, 2, 50, page_io)
     run = trace_only(algorithm_of(setup, file), [file]).total()
     assert (run.reads, run.pages_read) == (-(-file.pages // 50), file.pages)
     assert run.work["write_tuple"] == run.work["hash"] == file.tuples
@@ -104,18 +104,18 @@ def made(paper_claim: str, result: Callable[[dict[str, Any]], Any]) -> Judgement
     return paper.judge(claim, results)
 
 
-def seconds(total: Callable[[Setup, str], float], reads: int = 0) -> Callable[[dict[str, Any]], Any]:
+def seconds(total: Callable[[BucketSetup, str], float], reads: int = 0) -> Callable[[dict[str, Any]], Any]:
     """What runs return if they take so long, all of it reading."""
 
     def found(parameters: dict[str, Any]) -> dict[str, Any]:
-        setup = Setup(**parameters["setup"])
+        setup = BucketSetup(**parameters["setup"])
         times = {drive: total(setup, drive) for drive in DEVICES}
         return {drive: {"total": time, "read": time, "write": 0.0, "cpu": 0.0, "reads": reads} for drive, time in times.items()}
 
     return found
 
 
-def published(setup: Setup, drive: str) -> float:
+def published(setup: BucketSetup, drive: str) -> float:
     """Seconds as table 1 has them; of other buffers, those of the row with the next smaller output buffers."""
     rows = [grace_setup(memory) for memory in MEMORY]
     row = max(number for number, one in enumerate(rows) if one.output <= setup.output or not number)

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.request import COMPLETION
-from flashsim.experiments.bench.session import Session
+from flashsim.experiments.bench.session import BenchSession
 from flashsim.experiments.bench.session import write_report as write_bench_report
 from flashsim.experiments.bench.uflip import COLUMNS
 from flashsim.experiments.presentation.plots import STEPS, legend, lines, style, svg
@@ -73,10 +73,10 @@ def test_columns_without_an_entry_are_left_out_and_only_wide_tables_become_cards
     assert widths == sorted(widths) and widths[0] == 0 < widths[2]
 
 
-def session(*runs: tuple[int, float]) -> Session:
+def session(*runs: tuple[int, float]) -> BenchSession:
     """A benchmark of runs with these values and means."""
     rows = [("order", "Incr", "", "SR", value, 8, 0, int(mean), mean, int(mean), 0.0, mean, 1e6) for value, mean in runs]
-    return Session("drive", 0, "", 0, [], pd.DataFrame(rows, columns=COLUMNS))
+    return BenchSession("drive", 0, "", 0, [], pd.DataFrame(rows, columns=COLUMNS))
 
 
 def test_a_benchmark_of_one_value_has_no_picture(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from flashsim.core.units import MIB, NEVER
 from flashsim.device import presets
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import run
-from flashsim.device.smart.protocol import Steps, Task
+from flashsim.device.smart.protocol import ProgramSteps, Task
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.experiments.presentation.timeline import Timeline, write_timeline
 from tests.cases import with_each
@@ -185,7 +185,7 @@ def test_cores_and_the_bus_of_a_smart_drive_have_their_tracks(tmp_path: Path) ->
     drive.model.load(0, 4 * MIB)
     drive.record_spans(True)
     each, size = np.arange(4), np.full(4, MIB)
-    run([drive], [Task(Steps(each * MIB, size, size, size // 1000), threads=2)])
+    run([drive], [Task(ProgramSteps(each * MIB, size, size, size // 1000), threads=2)])
     with write_timeline(tmp_path / "t.json", False, "a drive", dies=64, channels=8, cores=2) as timeline:
         timeline.add_spans(drive.spans())
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]

@@ -20,7 +20,7 @@ from flashsim.experiments.replaying.observation import (
     BELOW_ONE,
     MOST_SAMPLES,
     NOT_COLLECTED,
-    History,
+    CounterHistory,
     Observation,
     by_cause,
     write_amplification,
@@ -63,7 +63,7 @@ def _counters(pages: int) -> dict[str, int]:
 
 
 def test_samples_stay_few_and_lose_nothing() -> None:
-    history = History(4096)
+    history = CounterHistory(4096)
     now = pages = 0
     while now < 5000 * MILLISECONDS:
         history.take(now, _counters(pages))
@@ -78,11 +78,11 @@ def test_samples_stay_few_and_lose_nothing() -> None:
 
 
 def test_intervals_without_writes_have_no_write_amplification() -> None:
-    history = History(4096)
+    history = CounterHistory(4096)
     for now, pages in ((0, 0), (5, 10), (9, 10)):
         history.take(now, _counters(pages))
     assert history.as_frame()["write_amplification"].isna().tolist() == [False, True]
-    assert len(History(4096).as_frame()) == 0
+    assert len(CounterHistory(4096).as_frame()) == 0
 
 
 def _trace(path: Path, count: int, spacing: int | None) -> Path:
