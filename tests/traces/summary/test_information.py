@@ -153,10 +153,13 @@ print(peak_memory())
 @pytest.mark.deep
 @pytest.mark.parametrize("what", ["info", "replay", "oracle-general", "blktrace", "msr"])
 def test_memory_does_not_grow_with_the_trace(what: str, tmp_path: Path) -> None:
-    """10 million and 21 million requests to half a tebibyte at random; the sketches, bitmaps and distances are full in both."""
+    """10 million and 21 million requests to half a tebibyte at random; the sketches, bitmaps and distances are full in both.
+
+    Of the bound, 1 GiB is what all took before parts of the sample gave its error; they hold as many pages as the sample.
+    """
     most = []
     for pieces in (80, 160):
         line = [sys.executable, "-c", _MEASURED, str(tmp_path / "t.parquet"), str(pieces), what]
         done = subprocess.run(line, capture_output=True, text=True, check=True)
         most.append(int(done.stdout))
-    assert most[1] < 1.1 * most[0] and most[1] < 2**30, most
+    assert most[1] < 1.1 * most[0] and most[1] < 1.25 * 2**30, most
