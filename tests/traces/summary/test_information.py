@@ -155,7 +155,7 @@ print(peak_memory())
 def test_memory_does_not_grow_with_the_trace(what: str, tmp_path: Path) -> None:
     """10 million and 21 million requests to half a tebibyte at random; the sketches, bitmaps and distances are full in both.
 
-    Of the bound, 1 GiB is what all took before parts of the sample gave its error; they hold as many pages as the sample.
+    The bound was 1 GiB until the error came from parts of the sample: they hold as many pages as the sample itself.
     """
     most = []
     for pieces in (80, 160):
