@@ -47,7 +47,7 @@ class Host(Format):
         except DAMAGE:
             return False
 
-    def configured(self, options: str) -> Format:
+    def with_options(self, options: str) -> Format:
         return type(self)(parsed(f"{self.NAME}:{options}", HostSettings, {}))
 
     def read(self, path: Path) -> Batches:
@@ -88,4 +88,4 @@ EXAMPLE = Example(
     ],
 )
 _host = Host(HostSettings())
-recognise, configured, read = _host.recognise, _host.configured, _host.read
+recognise, with_options, read = _host.recognise, _host.with_options, _host.read

@@ -130,7 +130,7 @@ class _NamedColumns(Format):
         fits = {"offset", "length"} <= {guess(name)[0] for name in layout.names}
         return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
 
-    def configured(self, options: str) -> Format:
+    def with_options(self, options: str) -> Format:
         columns = dict[str, Column]()
         for each in options.split(","):
             role, equals, column = each.strip().partition("=")
@@ -212,4 +212,4 @@ def _of_requests(lines: _text.Lines, columns: Mapping[str, Column]) -> _text.Lin
 
 
 _named = _NamedColumns()
-recognise, configured, read, basis = _named.recognise, _named.configured, _named.read, _named.basis
+recognise, with_options, read, basis = _named.recognise, _named.with_options, _named.read, _named.basis

@@ -58,7 +58,7 @@ class PageTraceFormat(Protocol):
         """
 
     @optional
-    def configured(self, options: str) -> PageTraceFormat:
+    def with_options(self, options: str) -> PageTraceFormat:
         """A format that knows what its files do not say of themselves.
 
         Raises
@@ -80,13 +80,13 @@ class PageTraceFormat(Protocol):
         raise InvalidParameterError("page trace format", self.TITLE, "it can only be read; lines and parquet can be written")
 
 
-PAGE_FORMATS = Family("traces.page_format", "page trace format", PageTraceFormat)
+PAGE_FORMATS = Family("traces.page_format", "page trace format", PageTraceFormat, renamed={"configured": "with_options"})
 
 
 def load_page_format(name: str) -> PageTraceFormat:
-    """A member, by name or as the path of a Python file, or as ``name:options`` (`PageFormat.configured`)."""
+    """A member, by name or as the path of a Python file, or as ``name:options`` (`PageFormat.with_options`)."""
     member, colon, options = name.partition(":")
-    return PAGE_FORMATS.load(member).configured(options) if colon else PAGE_FORMATS.load(name)
+    return PAGE_FORMATS.load(member).with_options(options) if colon else PAGE_FORMATS.load(name)
 
 
 class Parser:
