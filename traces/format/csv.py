@@ -25,7 +25,7 @@ from traces.file.schema import Batches
 from traces.format import _text
 from traces.format._columns import NAMES, SIZES, TIMES, Column, Reader, guess
 from traces.format.base import Example, Format
-from traces.references.base import expanded
+from traces.references.base import expand
 
 TITLE = "CSV with a header of names"
 LEAVES_OUT = "columns that are no part of a request"
@@ -110,7 +110,7 @@ def repeats(lines: _text.Lines, column: str) -> Iterator[Integers]:
     """The lines of a table, each as often as a column says, by their rows, some at a time."""
     counts = lines.numbers(column)
     lines.refuse(~((counts >= 1) & (counts <= _MOST_REPEATS)), f"{column} must be in [1, {_MOST_REPEATS}]")
-    yield from (rows for _, rows in expanded(np.zeros(len(counts), np.int64), counts))
+    yield from (rows for _, rows in expand(np.zeros(len(counts), np.int64), counts))
 
 
 class _NamedColumns(Format):

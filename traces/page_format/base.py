@@ -125,7 +125,7 @@ class Parser:
         column = lines.table.column(self._column).combine_chunks()
         return ~_matching(column, r"\S") if pa.types.is_dictionary(column.type) else column.is_null().to_numpy(zero_copy_only=False)
 
-    def broken(self, lines: _text.Lines) -> _text.Bools:
+    def broken_lines(self, lines: _text.Lines) -> _text.Bools:
         column = lines.table.column(self._column).combine_chunks()
         return _matching(column, r"\S\s+\S") if pa.types.is_dictionary(column.type) else np.zeros(len(column), np.bool_)
 
@@ -143,14 +143,14 @@ def as_ids(column: pa.Array) -> Integers:
     """Ids of 64 bits, from whole numbers or words, shape (n,)."""
     if pa.types.is_dictionary(column.type):
         words = column.dictionary
-        return (_hashed(words) if are_words(words.type) else as_ids(words))[column.indices.to_numpy()]
+        return (_hash(words) if are_words(words.type) else as_ids(words))[column.indices.to_numpy()]
     if pa.types.is_integer(column.type):
         kind = np.uint64 if pa.types.is_uint64(column.type) else np.int64
         return column.to_numpy(zero_copy_only=False).astype(kind, copy=False).view(np.int64)
     return as_ids(column.dictionary_encode())
 
 
-def _hashed(column: pa.Array) -> Integers:
+def _hash(column: pa.Array) -> Integers:
     words = pc.utf8_trim_whitespace(column)
     texts = words.to_numpy(zero_copy_only=False)
     ids = pd.util.hash_array(texts, categorize=False).view(np.int64)
