@@ -28,7 +28,7 @@ from flashsim.execution.requests import (
 )
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 
 #: Most result rows that are emitted at once, and most tuples that go from one kernel to the next.
 BATCH = 1 << 16
@@ -50,13 +50,13 @@ def width_of(count: int) -> int:
     return 4 if count <= 1 << 31 else 8
 
 
-def gathered(parts: Sequence[Tuples]) -> Tuples:
+def gather(parts: Sequence[Tuples]) -> Tuples:
     """Tuples of keys and row ids in memory, part after part."""
     none = np.zeros(0, np.int64)
     return (
         parts[0]
         if len(parts) == 1
-        else keyed(*(np.concatenate([none, *(part.columns[name] for part in parts)]) for name in ("key", "row")))
+        else key_tuples(*(np.concatenate([none, *(part.columns[name] for part in parts)]) for name in ("key", "row")))
     )
 
 

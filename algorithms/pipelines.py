@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from algorithms.files import Output, cell_size, drop, gathered
+from algorithms.files import Output, cell_size, drop, gather
 from algorithms.joins.base import JoinParameters, plan
 from algorithms.joins.flash_join import FlashJoinOptions
-from algorithms.late_fetch.columns import KeyColumn, Scan, Scanned, Selection, key_column, scanned
+from algorithms.late_fetch.columns import KeyColumn, Scan, Scanned, Selection, key_column, scan_columns
 from algorithms.late_fetch.fetch import LateFetch, Side, check_columns_apart
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
@@ -22,7 +22,7 @@ from flashsim.execution.requests import Algorithm, Answer, Emit, Read, Request
 from flashsim.storage.heap_file import File, HeapFile, ranges
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.rows import FixedRows, Tuples, key_tuples
 
 #: The parts of memory that the first join's result has, and the second one's join index.
 _SHARE = 8
@@ -90,9 +90,9 @@ def pipeline(
 
     def run() -> Algorithm:
         first, second = (replace(parameters, memory=parameters.memory - shares * share, options=None) for shares in (1, 2 if late else 1))
-        yield from scanned(plan(kernel, scans["R"], scans["S"], first), take_first, "first ")
+        yield from scan_columns(plan(kernel, scans["R"], scans["S"], first), take_first, "first ")
         pairs = yield from between.finish()
-        yield from scanned(plan(kernel, pairs, scans["T"], second), take_second, "second ")
+        yield from scan_columns(plan(kernel, pairs, scans["T"], second), take_second, "second ")
         if not isinstance(pairs, Scanned):
             yield from drop(pairs)
         if late:
@@ -127,7 +127,7 @@ class _Between:
         self._buffer: list[Tuples] = []
 
     def append(self, keys: Integers, rows: Integers) -> Algorithm:
-        self._buffer.append(keyed(keys, rows).joinable())
+        self._buffer.append(key_tuples(keys, rows).joinable())
         if self._file.pages or sum(map(len, self._buffer)) > self._room * self._a_page:
             for part in self._buffer:
                 yield from self._output.append(part)
@@ -137,7 +137,7 @@ class _Between:
         if self._file.pages:
             yield from self._output.finish()
             return self._file
-        return _Held(self._file.name, self._file.layout, gathered(self._buffer), self._a_page)
+        return _Held(self._file.name, self._file.layout, gather(self._buffer), self._a_page)
 
 
 class _Held(Scanned):

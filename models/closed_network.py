@@ -63,11 +63,11 @@ def equilibrium(stations: Sequence[Station], clients: int, think: float = 0.0) -
         raise InvalidParameterError("demand", 0, "a round takes no time at all")
     weights = [each.weights(clients, scale) for each in stations]
     thinking = _products(think / scale / np.arange(1, clients + 1))
-    constant = _convolved([thinking, *weights], clients)
+    constant = _convolve([thinking, *weights], clients)
     throughput = constant[clients - 1] / constant[clients] / scale
     queues, utilisations = [], []
     for number, each in enumerate(stations):
-        others = _convolved([thinking, *weights[:number], *weights[number + 1 :]], clients)
+        others = _convolve([thinking, *weights[:number], *weights[number + 1 :]], clients)
         shares = weights[number] * others[::-1] / constant[clients]
         queues.append(float(shares @ np.arange(clients + 1)))
         utilisations.append(float(throughput * each.demand / each.servers))
@@ -81,7 +81,7 @@ def _products(factors: Reals) -> Reals:
     return np.exp(logarithms - logarithms.max())
 
 
-def _convolved(weights: Sequence[Reals], clients: int) -> Reals:
+def _convolve(weights: Sequence[Reals], clients: int) -> Reals:
     """Normalising constants of 0, 1, ... clients."""
     constant = np.zeros(clients + 1)
     constant[0] = 1.0

@@ -90,17 +90,17 @@ def predict(flows: Flows, disk: Service, ssd: Service, clients: Clients, throttl
     the SSD at which others pass it by, 0 for no limit.
     """
 
-    def solved(bypass: float) -> tuple[_Loads, Equilibrium]:
+    def solve(bypass: float) -> tuple[_Loads, Equilibrium]:
         loads = _loads(flows, disk, ssd, clients.references, bypass)
         return loads, _network(loads, disk, ssd, clients)
 
     def pending(bypass: float) -> float:
-        loads, network = solved(bypass)
+        loads, network = solve(bypass)
         return network.queues[1] * loads.requests / loads.waits if loads.waits else 0.0
 
     bypass = 0.0
     if throttle and pending(0.0) > throttle:
         bypass = float(brentq(lambda share: pending(share) - throttle, 0.0, 1.0, xtol=1e-3))
-    loads, network = solved(bypass)
+    loads, network = solve(bypass)
     busy = [network.throughput * sum(each) / servers for each, servers in ((loads.disk, disk.servers), (loads.ssd, ssd.servers))]
     return Prediction(network.throughput, bypass, *busy)

@@ -102,11 +102,11 @@ def n_hash(buckets: int, slots: int, room: float, tuples: float) -> FlushPattern
 
 def _holds(arrivals: Floats, most: float, room: float) -> Floats:
     """Probability that no more than so many tuples have come, or up to c - 1 fewer, each as likely."""
-    below = _summed(most - room, arrivals) if most >= room else 0.0
-    return np.clip((_summed(most, arrivals) - below) / room, 0.0, 1.0)
+    below = _partial_sum(most - room, arrivals) if most >= room else 0.0
+    return np.clip((_partial_sum(most, arrivals) - below) / room, 0.0, 1.0)
 
 
-def _summed(most: float, mean: Floats) -> Floats:
+def _partial_sum(most: float, mean: Floats) -> Floats:
     """G(m): the sum of P(N <= j) over j = 0 .. m for a Poisson N."""
     from scipy.special import gammaincc
 

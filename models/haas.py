@@ -53,7 +53,7 @@ class JoinCost:
         return sum(phase.seconds(self.disk) for phase in self.phases)
 
 
-def _page_sized(phase: PhaseCounts) -> PhaseCounts:
+def _by_page(phase: PhaseCounts) -> PhaseCounts:
     writes = phase.writes
     # Those that are handed over at once stay so many calls.
     together = writes.pages - (writes.requests - writes.together) if writes.together else 0
@@ -76,7 +76,7 @@ def counts(algorithm: str, sizes: Sizes, allocation: Allocation, page_io: bool =
         raise InvalidParameterError("allocation", type(allocation).__name__, f"{algorithm} needs a {formula.ALLOCATION.__name__}")
     check(allocation, sizes.memory)
     phases = formula.counts(sizes, allocation)
-    return tuple(_page_sized(phase) for phase in phases) if page_io else phases
+    return tuple(_by_page(phase) for phase in phases) if page_io else phases
 
 
 def cost(

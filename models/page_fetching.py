@@ -131,18 +131,18 @@ class Accesses(NamedTuple):
     tuples: float
     times: float = 1.0
 
-    def untouched(self, time: float) -> float:
+    def chance_of_no_access(self, time: float) -> float:
         """The probability that a tuple is not asked for within a share of all time."""
         share = min(1.0, self.tuples / self.pages / self.each)
         return 1 - share + share * (1 - time) ** self.times
 
     def distinct(self, time: float) -> float:
         """Pages that are asked for within it."""
-        return self.pages - self.pages * self.untouched(time) ** self.each
+        return self.pages - self.pages * self.chance_of_no_access(time) ** self.each
 
     def misses(self, time: float) -> float:
         """Requests for pages that were not asked for within so much time before."""
-        return self.tuples * self.times * self.untouched(time) ** (self.each - 1) * (1 - time) ** (self.times - 1)
+        return self.tuples * self.times * self.chance_of_no_access(time) ** (self.each - 1) * (1 - time) ** (self.times - 1)
 
 
 def least_recently_used(files: Iterable[Sequence[float]], frames: int, passing: float = 0.0) -> float:

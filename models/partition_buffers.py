@@ -72,7 +72,7 @@ class PartitionProblem:
         return Division(buckets, output, rest, sub_buffer) if output >= 1 and rest >= 1 else None
 
 
-def published(problem: PartitionProblem) -> Division:
+def published_division(problem: PartitionProblem) -> Division:
     """shin2016, equations 1 to 3, with sub-buffers of 8 KiB or, where a buffer is one page, of half a page.
 
     Raises InvalidParameterError: memory not above sqrt(F |R|).
@@ -82,21 +82,21 @@ def published(problem: PartitionProblem) -> Division:
     return Division(paper.buckets, paper.output, paper.input, sub_buffer)
 
 
-def ruled(problem: PartitionProblem, worth: float = WORTH) -> Division:
+def division_by_rule(problem: PartitionProblem, worth: float = WORTH) -> Division:
     """The rule's best division in whole pages, or the published one where the closed form knows of no gain that is worth it.
 
-    Raises InvalidParameterError: as `published`.
+    Raises InvalidParameterError: as `published_division`.
     """
-    paper = published(problem)
-    best_rule, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_ruled(problem), _of_round_lengths(problem)))
+    paper = published_division(problem)
+    best_rule, round_lengths = (least(problem, [paper, *divisions]) for divisions in (_by_rule(problem), _of_round_lengths(problem)))
     if problem.seconds(round_lengths) * (1 + CLOSE) < problem.seconds(best_rule):
         best_rule = round_lengths
     return best_rule if problem.seconds(best_rule) * (1 + worth) <= problem.seconds(paper) else paper
 
 
-def searched(problem: PartitionProblem, outputs: Sequence[int], more: Sequence[int]) -> Division:
+def search(problem: PartitionProblem, outputs: Sequence[int], more: Sequence[int]) -> Division:
     """The best of all divisions with output buffers of some lengths, in pages, and with so many buckets more than the fewest."""
-    paper = published(problem)
+    paper = published_division(problem)
     counts = {paper.buckets, *(problem.fewest() + each for each in more)}
     divisions = (
         problem.division(buckets, output, sub_buffer)
@@ -111,9 +111,9 @@ def least(problem: PartitionProblem, divisions: Iterable[Division]) -> Division:
     return min(divisions, key=problem.seconds)
 
 
-def _ruled(problem: PartitionProblem) -> Iterator[Division]:
+def _by_rule(problem: PartitionProblem) -> Iterator[Division]:
     fewest, write = problem.fewest(), problem.drive.write
-    for buckets, which in product({published(problem).buckets, fewest, fewest + 1}, (0, -2, -1)):
+    for buckets, which in product({published_division(problem).buckets, fewest, fewest + 1}, (0, -2, -1)):
         output = _output(problem, buckets, which)
         outputs = {math.floor(output), math.ceil(output)}
         if which:
@@ -127,7 +127,7 @@ def _ruled(problem: PartitionProblem) -> Iterator[Division]:
 
 def _of_round_lengths(problem: PartitionProblem) -> Iterator[Division]:
     fewest = problem.fewest()
-    for buckets in {published(problem).buckets, fewest, fewest + 1}:
+    for buckets in {published_division(problem).buckets, fewest, fewest + 1}:
         powers = range((problem.memory // buckets).bit_length())
         for output in {int(step * 2**power) for step in _LADDER for power in powers}:
             yield from filter(None, (problem.division(buckets, output, size) for size in problem.sub_buffers(output)))

@@ -52,7 +52,7 @@ def host_time(rates: ScanRates, work: ScanWork) -> float:
     172.7
     """
     pages = work.size * SECONDS / rates.link / rates.drives
-    return rates.start + work.first + work.last + _piped(work.extents, rates.drives, pages, (work.host, rates.host_cores), (), math.inf)
+    return rates.start + work.first + work.last + _pipeline(work.extents, rates.drives, pages, (work.host, rates.host_cores), (), math.inf)
 
 
 def drive_time(rates: ScanRates, work: ScanWork) -> float:
@@ -79,10 +79,10 @@ def build_time(rates: ScanRates, work: ScanWork) -> float:
 
 def _inside(rates: ScanRates, work: ScanWork, *after: float) -> float:
     bus, cores = work.size * SECONDS / rates.bus / rates.drives, (work.drive, rates.cores * rates.drives)
-    return _piped(work.extents, rates.drives, bus, cores, after, rates.slots)
+    return _pipeline(work.extents, rates.drives, bus, cores, after, rates.slots)
 
 
-def _piped(extents: float, drives: float, reads: float, work: tuple[float, float], after: tuple[float, ...], slots: float) -> float:
+def _pipeline(extents: float, drives: float, reads: float, work: tuple[float, float], after: tuple[float, ...], slots: float) -> float:
     """Time of a pipeline: whatever limits it, an extent's way through the other parts comes on top.
 
     Extents come one by one and go to the cores in rounds.  Where memory has no more slots than there are cores, a core waits while its

@@ -20,7 +20,7 @@ from models.allocation.divisions import grace_as_hybrid, hybrid_division, nested
 from models.ssd_joins import JOINS, RUNS_KNOWN_TO, DetailedCost, Problem, RequestPrice, bursts_a_write
 
 
-def _sized(price: RequestPrice, rule: Callable[[float], float], command: int) -> float:
+def _size(price: RequestPrice, rule: Callable[[float], float], command: int) -> float:
     size = rule(price.first)
     return size if size <= command else max(command, rule(price.start))
 
@@ -42,7 +42,7 @@ class HashPartitioning:
 _LONGER = 0.01  #: Share by which an input buffer is made longer in order to see the saving.
 
 
-def _hidden(problem: Problem) -> tuple[bool, ...]:
+def _hidden_moves(problem: Problem) -> tuple[bool, ...]:
     """Cases of moves to writes: not hidden by the pages written, or on a drive that hides them, both."""
     return (False, True) if problem.drive.behind_ms else (False,)
 
@@ -85,7 +85,7 @@ def _closed_nested_loops(problem: Problem) -> Iterator[Allocation]:
     """M_S by Haas et al. with the latency of a command, at most a command; the chunks then found are rounded up and down."""
     sizes, (per_page, _) = problem.sizes, problem.second_page()
     price = _prices(problem)[0]
-    inner = _sized(price, lambda ms: nested_loops_inner(max(1, sizes.s), sizes.memory, ms / per_page), problem.command)
+    inner = _size(price, lambda ms: nested_loops_inner(max(1, sizes.s), sizes.memory, ms / per_page), problem.command)
     least = math.ceil(exact(sizes.fudge))
     chunks = problem.table / (sizes.memory - Fraction(min(max(1.0, inner), sizes.memory - least)))
     for count in {max(1, math.floor(chunks)), math.ceil(chunks), math.ceil(chunks) + 1}:
@@ -97,7 +97,7 @@ def _closed_nested_loops(problem: Problem) -> Iterator[Allocation]:
 def _closed_sort_merge(problem: Problem) -> Iterator[Allocation]:
     """Turns are as many as writes or reads, whichever are fewer: a turn is part of the price of the fewer."""
     turn = problem.drive.turn_ms if problem.layout != "separate" else 0.0
-    for hidden in _hidden(problem):
+    for hidden in _hidden_moves(problem):
         read, write, merge = _prices(problem, hidden=hidden)
         yield from _priced_sort_merge(problem, read, write, merge)
         if turn:
@@ -115,7 +115,7 @@ def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
     outputs = [whole * command + problem.quicker for whole in range(3)] if problem.quicker else []
     read, _, merge = _prices(problem)
     dearer, merging = read.dearer(2 * problem.drive.move_ms), _merging(problem, merge)
-    ruled = {problem.whole(_sized(price, lambda ms: _divided(problem, ms, 0.0, merging)[0], command)) for price in (read, dearer)}
+    ruled = {problem.whole(_size(price, lambda ms: _divide(problem, ms, 0.0, merging)[0], command)) for price in (read, dearer)}
     for output in outputs:
         inputs = {memory - output - _tree(problem, commands) for commands in _merge_commands(problem)} | ruled
         for shares in (divided_sort_merge(problem, input, output) for input in inputs):
@@ -128,20 +128,20 @@ def _quick_sort_merge(problem: Problem) -> Iterator[Allocation]:
 def _priced_sort_merge(problem: Problem, read: RequestPrice, write: RequestPrice, merge: RequestPrice) -> Iterator[Allocation]:
     """Buffers by price, as long and no longer than a command, and the input buffer alone with a tree for whole commands in the merge."""
     memory, command, merging = problem.sizes.memory, problem.command, _merging(problem, merge)
-    input = _sized(read, lambda ms: _divided(problem, ms, write.first, merging)[0], command)
-    output = _sized(write, lambda ms: _divided(problem, read.first if input < command else read.start, ms, merging)[1], command)
+    input = _size(read, lambda ms: _divide(problem, ms, write.first, merging)[0], command)
+    output = _size(write, lambda ms: _divide(problem, read.first if input < command else read.start, ms, merging)[1], command)
     lengths_of_both = [(input, output), (min(input, command), min(output, command))]
     for commands in _merge_commands(problem):
         lengths_of_both.append((min(input, command), memory - min(input, command) - _tree(problem, commands)))
     for lengths in lengths_of_both:
-        for first, second in product(*(problem.rounded(length) for length in lengths)):
+        for first, second in product(*(problem.round_to_commands(length) for length in lengths)):
             shares = divided_sort_merge(problem, first, second)
             if shares is not None:
                 yield shares
                 yield divided_sort_merge(problem, first, memory - first - _tight(problem, shares)) or shares
 
 
-def _divided(problem: Problem, reading: float, writing: float, merging: float) -> tuple[float, float]:
+def _divide(problem: Problem, reading: float, writing: float, merging: float) -> tuple[float, float]:
     """I = v a / (a + b), O = v b / (a + b), v = M / (1 + sqrt(F P m / (2 M (a + b)^2))), with a^2, b^2 and m the prices of requests."""
     sizes, (a, b) = problem.sizes, (math.sqrt(reading), math.sqrt(writing))
     if a + b == 0:
@@ -197,7 +197,7 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
     """The fewest buckets whose tables fit, and one more; I = M / (1 + sqrt(k b / a)), the rest for the output buffers."""
     memory = problem.sizes.memory
     fewest = math.ceil(problem.table / (memory - problem.reserve))
-    for buckets, hidden in product((fewest, fewest + 1), _hidden(problem)):
+    for buckets, hidden in product((fewest, fewest + 1), _hidden_moves(problem)):
         input = float(min(problem.command, max(1, memory // 2)))
         for _ in range(_ROUNDS if buckets < memory else 0):
             output = max(1.0, (memory - input) / buckets)
@@ -208,8 +208,8 @@ def _closed_grace(problem: Problem) -> Iterator[Allocation]:
             def rule(price: float, writing: float = buckets * writes) -> float:
                 return memory / (1 + math.sqrt(writing / price)) if price else 0.0
 
-            input = max(1.0, _sized(read, rule, problem.command))
-            for rounded in problem.rounded(input):
+            input = max(1.0, _size(read, rule, problem.command))
+            for rounded in problem.round_to_commands(input):
                 yield from divided_grace(problem, buckets, rounded)
 
 
@@ -226,7 +226,7 @@ def divided_grace(problem: Problem, buckets: int, input: int) -> Iterator[GraceA
 
 def _closed_hybrid(problem: Problem) -> Iterator[Allocation]:
     """I = sqrt(a F |R| / t), O = sqrt(b (F |R| - M) / (k t)): a, b prices of requests, t of a page that is written and read again."""
-    for hidden in _hidden(problem):
+    for hidden in _hidden_moves(problem):
         yield from _priced_hybrid(problem, hidden)
 
 
@@ -242,17 +242,17 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
         read, write, again = _prices(problem, HashPartitioning(buckets, input, output, min(1.0, spilled / table)), hidden)
         if problem.layout == "packed":
             write = RequestPrice(write.start + again.start, write.command + again.command)
-        input = problem.whole(min(memory / 4, _sized(read, lambda ms: math.sqrt(ms * table / page), command)))
+        input = problem.whole(min(memory / 4, _size(read, lambda ms: math.sqrt(ms * table / page), command)))
         output = problem.whole(
-            min(memory / 4, _sized(write, lambda ms: math.sqrt(ms * spilled / (buckets * page)), command))  # noqa: B023
+            min(memory / 4, _size(write, lambda ms: math.sqrt(ms * spilled / (buckets * page)), command))  # noqa: B023
         )
         buckets = max(1, divided_hybrid(problem, input, output, problem.reserve).buckets)
-    outputs = {output, *problem.rounded(output)}
+    outputs = {output, *problem.round_to_commands(output)}
     if hidden:  # so long that a move to it is hidden
         outputs.add(problem.whole(problem.drive.move_ms / problem.drive.behind_ms + command))
     if problem.quicker:
         outputs |= {problem.quicker, command + problem.quicker}
-    for first, second in product({input, *problem.rounded(input)}, outputs):
+    for first, second in product({input, *problem.round_to_commands(input)}, outputs):
         division = divided_hybrid(problem, first, second, problem.reserve)
         yield division
         yield divided_hybrid(problem, first, second, max(problem.reserve, second))

@@ -49,11 +49,11 @@ class LogBlocks:
         needed = streams if streams == 1 or self.block_pages % piece == 0 else 2 * streams
         if needed <= self.logs:
             return 1.0
-        return _merged(piece, self.block_pages)
+        return _merge(piece, self.block_pages)
 
 
 @cache
-def _merged(piece: int, block: int) -> float:
+def _merge(piece: int, block: int) -> float:
     period = math.lcm(piece, block)
     ends = [end for end in range(piece, period + 1, piece) if end % block]
     first = {end // block: end % block for end in reversed(ends)}

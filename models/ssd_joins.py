@@ -261,9 +261,9 @@ class Problem:
     def least(self, candidates: Iterable[Allocation]) -> DetailedCost:
         """The cheapest of some allocations, with input buffers as they are or cut down to whole commands."""
         divisions = list(candidates) or [self.fallback()]
-        return min((self.cost(each) for division in divisions for each in self._trimmed(division)), key=lambda join: join.seconds)
+        return min((self.cost(each) for division in divisions for each in self._trim(division)), key=lambda join: join.seconds)
 
-    def _trimmed(self, allocation: Allocation) -> Iterator[Allocation]:
+    def _trim(self, allocation: Allocation) -> Iterator[Allocation]:
         yield allocation
         names = [name for name in ("inner", "input", "phase2_input") if getattr(allocation, name, 0) > self.command]
         if names:
@@ -281,7 +281,7 @@ class Problem:
         """Length of at least one page; above a command, of whole commands."""
         return max(1, math.ceil(pages)) if pages <= self.command else int(pages // self.command) * self.command
 
-    def rounded(self, pages: float) -> set[int]:
+    def round_to_commands(self, pages: float) -> set[int]:
         """Whole commands, no more and no fewer pages than that, also with a quicker command at their end; up to a command, whole pages."""
         sizes = {self.whole(pages)}
         if pages > self.command:

@@ -190,14 +190,14 @@ def separate_pools(
     spare = overprovisioning_of(alpha)
     r, f = _share("hot_writes", hot_writes), _share("hot_data", hot_data)
 
-    def divided(p: float) -> HotAndColdPools:
+    def divide(p: float) -> HotAndColdPools:
         hot, cold = (p * spare + f) / f, ((1 - p) * spare + 1 - f) / (1 - f)
         return HotAndColdPools(p, hot, cold, r * cleaning(hot) + (1 - r) * cleaning(cold))
 
     if share is not None:
-        return divided(_share("share", share))
-    best = minimize_scalar(lambda p: divided(p).write_amplification, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
-    return divided(float(best.x))
+        return divide(_share("share", share))
+    best = minimize_scalar(lambda p: divide(p).write_amplification, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
+    return divide(float(best.x))
 
 
 @dataclass(frozen=True)

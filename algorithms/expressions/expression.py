@@ -129,7 +129,7 @@ def remedy(*kinds: pa.DataType) -> str:
     return "; " + option("types") + " COLUMN=TYPE names the type of a text file's column" if TEXTS in map(kind_of, kinds) else ""
 
 
-def aligned(left: Values, right: Values) -> tuple[Values, Values]:
+def align(left: Values, right: Values) -> tuple[Values, Values]:
     """Two operands in a type that holds both: a number of the other's kind, or a literal text as the date, time or bytes that it spells."""
     a, b = left.type, right.type
     if a == b:
@@ -171,7 +171,7 @@ def _bytes(text: pa.Scalar) -> pa.Scalar:
 
 
 def _number(values: Values, kind: pa.DataType) -> Values:
-    values = _typed(values, kind)
+    values = _with_type(values, kind)
     if values.type == kind or not pa.types.is_floating(kind):
         return values if values.type == kind else values.cast(kind)
     return (nearest(values) if pa.types.is_decimal(values.type) else values).cast(kind, safe=False)
@@ -192,13 +192,13 @@ def _decimals(left: Values, right: Values) -> tuple[Values, Values]:
     return left.cast(kind), right.cast(kind)
 
 
-def _typed(values: Values, kind: pa.DataType = _INT64) -> Values:
+def _with_type(values: Values, kind: pa.DataType = _INT64) -> Values:
     return values.cast(kind) if pa.types.is_null(values.type) else values
 
 
-def _compared(function: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
+def _comparison(function: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
     def compare(left: Values, right: Values) -> Values:
-        left, right = map(_typed, aligned(left, right))
+        left, right = map(_with_type, align(left, right))
         if pa.types.is_floating(left.type) and (has_nan(left) or has_nan(right)):
             return function(order_keys(left), order_keys(right))
         return function(left, right)
@@ -211,11 +211,11 @@ def _arithmetic(function: Callable[[Values, Values], Values], product: bool = Fa
 
     def compute(left: Values, right: Values) -> Values:
         if any(pa.types.is_null(each.type) for each in (left, right)):
-            left, right = map(_typed, aligned(left, right))
+            left, right = map(_with_type, align(left, right))
         kinds = left.type, right.type
         is_exact = any(map(_is_exact, kinds)) and not any(map(pa.types.is_floating, kinds))
         if not is_exact:
-            a, b = aligned(left, right)
+            a, b = align(left, right)
         else:
             a, b = (_decimal(left), _decimal(right)) if product else _decimals(left, right)
         if pa.types.is_integer(a.type) and not is_exact:
@@ -252,24 +252,24 @@ def _quotient(left: Values, right: Values) -> Values:
     return pc.divide(_number(left, kind), _number(right, kind))
 
 
-def _unified(values: list[Values]) -> list[Values]:
+def _unify(values: list[Values]) -> list[Values]:
     first = values[0]
     for each in values[1:]:
-        first = aligned(first, each)[0]
-    return [aligned(each, first)[0] for each in values]
+        first = align(first, each)[0]
+    return [align(each, first)[0] for each in values]
 
 
 def _case(*arguments: Values) -> Values:
     """Conditions and values in turn, and the value otherwise."""
-    values = _unified(list(arguments[1::2]) + [arguments[-1]])
+    values = _unify(list(arguments[1::2]) + [arguments[-1]])
     chosen = values.pop()
     for condition, value in zip(reversed(arguments[:-1:2]), reversed(values), strict=True):
         chosen = pc.if_else(pc.fill_null(_truth(condition), False), value, chosen)
     return chosen
 
 
-def _negated(values: Values) -> Values:
-    return FUNCTIONS["-"](pa.scalar(0, pa.int64()), values) if pa.types.is_integer(values.type) else pc.negate(_typed(values))
+def _negate(values: Values) -> Values:
+    return FUNCTIONS["-"](pa.scalar(0, pa.int64()), values) if pa.types.is_integer(values.type) else pc.negate(_with_type(values))
 
 
 def _truth(values: Values) -> Values:
@@ -282,7 +282,7 @@ def _truth(values: Values) -> Values:
 def _like(values: Values, pattern: Values) -> Values:
     if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
         raise SchemaError("a pattern is a literal text")
-    return pc.match_like(_typed(values, _TEXT), pattern.as_py().replace("\\", "\\\\"))
+    return pc.match_like(_with_type(values, _TEXT), pattern.as_py().replace("\\", "\\\\"))
 
 
 def _part(place: int) -> Callable[[Values], Values]:
@@ -293,7 +293,7 @@ def _part(place: int) -> Callable[[Values], Values]:
 _COMPARISONS = {"=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
 #: Functions of expressions, by name.
 FUNCTIONS: dict[str, Callable[..., Values]] = {
-    **{name: _compared(function) for name, function in _COMPARISONS.items()},
+    **{name: _comparison(function) for name, function in _COMPARISONS.items()},
     "and": lambda left, right: pc.and_kleene(_truth(left), _truth(right)),
     "or": lambda left, right: pc.or_kleene(_truth(left), _truth(right)),
     "not": lambda values: pc.invert(_truth(values)),
@@ -302,14 +302,14 @@ FUNCTIONS: dict[str, Callable[..., Values]] = {
     "-": _arithmetic(pc.subtract_checked),
     "*": _arithmetic(pc.multiply_checked, product=True),
     "/": _quotient,
-    "negate": _negated,
+    "negate": _negate,
     "like": _like,
     "case": _case,
-    "coalesce": lambda *values: pc.coalesce(*_unified(list(values))),
-    "abs": lambda values: pc.abs_checked(values.cast(pa.int64()) if pa.types.is_signed_integer(values.type) else _typed(values)),
-    "lower": lambda values: pc.utf8_lower(_typed(values, _TEXT)),
-    "upper": lambda values: pc.utf8_upper(_typed(values, _TEXT)),
-    "length": lambda values: pc.utf8_length(_typed(values, _TEXT)).cast(pa.int64()),
+    "coalesce": lambda *values: pc.coalesce(*_unify(list(values))),
+    "abs": lambda values: pc.abs_checked(values.cast(pa.int64()) if pa.types.is_signed_integer(values.type) else _with_type(values)),
+    "lower": lambda values: pc.utf8_lower(_with_type(values, _TEXT)),
+    "upper": lambda values: pc.utf8_upper(_with_type(values, _TEXT)),
+    "length": lambda values: pc.utf8_length(_with_type(values, _TEXT)).cast(pa.int64()),
     **{name: _part(place) for place, name in enumerate(("year", "month", "day"))},
     "double": lambda values: _number(values, pa.float64()),
 }

@@ -18,10 +18,10 @@ class Design(Protocol):
     """A member's module."""
 
     TITLE: str
-    evicted: Callable[[Any, int, int], int]
-    fetched: Callable[[Any, int, int], int]
-    served: Callable[[Any, int, int], int]
-    modified: Callable[[Any, int], int]
+    on_evict: Callable[[Any, int, int], int]
+    on_fetch: Callable[[Any, int, int], int]
+    on_serve: Callable[[Any, int, int], int]
+    on_modify: Callable[[Any, int], int]
     key: Callable[[Any, int], int]
     PARAMETERS: Mapping[str, Parameter] = {}
     SSD: bool = True  # it uses an SSD at all
@@ -30,7 +30,9 @@ class Design(Protocol):
     WORDS: int | Callable[[Mapping[str, int], int], int] = 0  # for its own use, perhaps by the values of its parameters and by pages
 
 
-DESIGNS = Family("algorithms.extensions", "SSD buffer-pool extension", Design)
+#: Former names of the kernels, and their names now.
+_RENAMED = {"evicted": "on_evict", "fetched": "on_fetch", "served": "on_serve", "modified": "on_modify"}
+DESIGNS = Family("algorithms.extensions", "SSD buffer-pool extension", Design, renamed=_RENAMED)
 
 
 def extension_design(text: str, **parameters: int) -> ExtensionDesign:

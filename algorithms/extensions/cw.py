@@ -9,11 +9,11 @@ from flashsim.storage.extension.design import DIRTY_PAGE, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import Extension
 
 TITLE = "CW, clean-write"
-fetched, served, modified, key = nothing, nothing, give_up, lru_2
+on_fetch, on_serve, on_modify, key = nothing, nothing, give_up, lru_2
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     """A clean page that was read at random goes to the SSD."""
     if flags & DIRTY_PAGE:
         return TO_DISK

@@ -9,10 +9,10 @@ from flashsim.storage.extension.design import DIRTY_PAGE, TO_DISK, TO_SSD
 from flashsim.storage.extension.state import Extension
 
 TITLE = "DW, dual-write"
-fetched, served, modified, key = nothing, nothing, give_up, lru_2
+on_fetch, on_serve, on_modify, key = nothing, nothing, give_up, lru_2
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     """A page that was read at random goes to the SSD, and to the disk if that does not have it."""
     return (TO_DISK if flags & DIRTY_PAGE else 0) | (TO_SSD if is_admitted(ext, flags) else 0)

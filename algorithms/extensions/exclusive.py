@@ -13,12 +13,12 @@ from flashsim.storage.extension.state import Extension
 
 TITLE = "exclusive"
 WRITE_BACK = True
-evicted, modified, key = write_back, give_up, lru
+on_evict, on_modify, key = write_back, give_up, lru
 
 
 @lean_kernel
-def served(ext: Extension, page: int, flags: int) -> int:
+def on_serve(ext: Extension, page: int, flags: int) -> int:
     return DROP
 
 
-fetched = served
+on_fetch = on_serve

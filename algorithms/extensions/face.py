@@ -24,16 +24,16 @@ from flashsim.storage.extension.state import BEGIN, END, FIRST_PARAMETER, MARKS,
 TITLE = "FaCE"
 WRITE_BACK = ROTATES = True
 PARAMETERS = {"clean": Parameter(1, 0, 1, "whether pages that the disk has as well are queued")}
-fetched, modified = nothing, give_up
+on_fetch, on_modify = nothing, give_up
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     return write_back(ext, page, flags) if flags & DIRTY_PAGE or ext.numbers[FIRST_PARAMETER] else 0
 
 
 @lean_kernel
-def served(ext: Extension, page: int, flags: int) -> int:
+def on_serve(ext: Extension, page: int, flags: int) -> int:
     ext.pages[page, MARKS] |= READ_AGAIN
     return 0
 

@@ -12,21 +12,21 @@ from flashsim.storage.extension.design import DIRTY_PAGE, INVALIDATE, TO_DISK, T
 from flashsim.storage.extension.state import Extension
 
 TITLE = "inclusive"
-served, key = nothing, lru
+on_serve, key = nothing, lru
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     """Copy pages that the SSD lost or never had to the SSD, and pages that are newer to the disk as well."""
     return TO_SSD | (TO_DISK if flags & DIRTY_PAGE else 0)
 
 
 @lean_kernel
-def fetched(ext: Extension, page: int, flags: int) -> int:
+def on_fetch(ext: Extension, page: int, flags: int) -> int:
     """Every page that comes from disk goes to the SSD at once."""
     return TO_SSD
 
 
 @lean_kernel
-def modified(ext: Extension, page: int) -> int:
+def on_modify(ext: Extension, page: int) -> int:
     return INVALIDATE

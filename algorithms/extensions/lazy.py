@@ -9,4 +9,4 @@ from algorithms.extensions._flows import give_up, lru, nothing, write_back
 
 TITLE = "lazy"
 WRITE_BACK = True
-evicted, fetched, served, modified, key = write_back, nothing, nothing, give_up, lru
+on_evict, on_fetch, on_serve, on_modify, key = write_back, nothing, nothing, give_up, lru

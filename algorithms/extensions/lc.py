@@ -11,11 +11,11 @@ from flashsim.storage.extension.state import Extension
 
 TITLE = "LC, lazy cleaning"
 WRITE_BACK = True
-fetched, served, modified, key = nothing, nothing, give_up, lru_2
+on_fetch, on_serve, on_modify, key = nothing, nothing, give_up, lru_2
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     """A page that was read at random goes to the SSD, whatever the disk has."""
     if is_admitted(ext, flags) and not must_reach_the_disk(ext, flags):
         return TO_SSD

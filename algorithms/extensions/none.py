@@ -7,9 +7,9 @@ from flashsim.storage.extension.state import Extension
 
 TITLE = "no SSD"
 SSD = False
-fetched, served, modified, key = nothing, nothing, give_up, lru_2
+on_fetch, on_serve, on_modify, key = nothing, nothing, give_up, lru_2
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     return TO_DISK if flags & DIRTY_PAGE else 0

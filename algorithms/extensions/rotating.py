@@ -11,4 +11,4 @@ from flashsim.storage.extension.manager import turn_of
 
 TITLE = "rotating SSD"
 WRITE_BACK = ROTATES = True
-evicted, fetched, served, modified, key = write_back, nothing, nothing, give_up, turn_of
+on_evict, on_fetch, on_serve, on_modify, key = write_back, nothing, nothing, give_up, turn_of

@@ -77,7 +77,7 @@ def _coldest(ext: state.Extension, partition: int) -> int:
 
 
 @lean_kernel
-def evicted(ext: state.Extension, page: int, flags: int) -> int:
+def on_evict(ext: state.Extension, page: int, flags: int) -> int:
     """Write pages that the disk does not have to the disk, and over a copy on the SSD that is not valid any more."""
     if not flags & DIRTY_PAGE:
         return 0
@@ -85,7 +85,7 @@ def evicted(ext: state.Extension, page: int, flags: int) -> int:
 
 
 @lean_kernel
-def fetched(ext: state.Extension, page: int, flags: int) -> int:
+def on_fetch(ext: state.Extension, page: int, flags: int) -> int:
     """Warmer than the coldest page, or while there is room."""
     _warm(ext, page, flags)
     if flags & FOR_UPDATE and mixed(int(page + ext.numbers[state.MISSES])) * 100 >> 32 < ext.numbers[_LOST]:
@@ -97,11 +97,11 @@ def fetched(ext: state.Extension, page: int, flags: int) -> int:
 
 
 @lean_kernel
-def served(ext: state.Extension, page: int, flags: int) -> int:
+def on_serve(ext: state.Extension, page: int, flags: int) -> int:
     _warm(ext, page, flags)
     return 0
 
 
 @lean_kernel
-def modified(ext: state.Extension, page: int) -> int:
+def on_modify(ext: state.Extension, page: int) -> int:
     return INVALIDATE

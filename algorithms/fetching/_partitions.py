@@ -39,21 +39,21 @@ class Sides:
         self.layout = layouts[self.swapped]
         self.outer, self.inner = (cache.s, cache.r) if self.swapped else (cache.r, cache.s)
 
-    def turned(self, one: Integers, other: Integers) -> tuple[Integers, Integers]:
+    def turn(self, one: Integers, other: Integers) -> tuple[Integers, Integers]:
         """Rows of R and of S as those of the outer and of the inner relation, or the other way round."""
         return (other, one) if self.swapped else (one, other)
 
-    def ordered(self, entries: Entries) -> tuple[Integers, Integers]:
+    def rows_of(self, entries: Entries) -> tuple[Integers, Integers]:
         """Rows of the outer and of the inner relation that join."""
-        return self.turned(entries.r_rows, entries.s_rows)
+        return self.turn(entries.r_rows, entries.s_rows)
 
     def costs(self, outer: Integers, inner: Integers, latency_ratio: float) -> tuple[float, float]:
         """Costs of reading the pages of outer and of inner rows once, in order (`reading_cost`)."""
-        pages = self.turned(*self.cache.pages_of(*self.turned(outer, inner)))
+        pages = self.turn(*self.cache.pages_of(*self.turn(outer, inner)))
         return reading_cost(np.unique(pages[0]), latency_ratio), reading_cost(np.unique(pages[1]), latency_ratio)
 
     def entries(self, outer: Integers, inner: Integers) -> Entries:
-        return Entries(*self.turned(outer, inner))
+        return Entries(*self.turn(outer, inner))
 
 
 class PutAside:
@@ -137,7 +137,7 @@ class PutAside:
             order = np.argsort(rows, kind="stable")
             partners = yield from self._sides.cache.collect(rows[order], of_s=not self._sides.swapped)
             own = outer[entries[order] - entries[0]]
-            yield from pairs(*self._sides.turned(own, partners))
+            yield from pairs(*self._sides.turn(own, partners))
 
 
 class _PartitionReader:

@@ -8,7 +8,7 @@ from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Work
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.rows import FixedRows, Tuples, key_tuples
 
 #: Pages with which sorted runs can be merged beside two frames: two runs and the output.  With fewer, strategies fetch in order.
 LEAST_MEMORY = 5
@@ -59,7 +59,7 @@ class DividedRows:
         """Fetch the rows that are the entries' keys, which ascend, and write them."""
         rows = yield from self._cache.collect(entries.keys, of_s=self._of_s)
         pages = np.searchsorted(self._other_rows, entries.rows, side="right") - 1
-        yield from self._output.append(keyed(entries.rows, rows), self._numbers[pages])
+        yield from self._output.append(key_tuples(entries.rows, rows), self._numbers[pages])
 
     def join(self) -> Algorithm:
         """Sort each range, or in parts what does not fit, fetch its pages and join."""

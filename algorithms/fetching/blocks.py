@@ -16,7 +16,7 @@ from algorithms.page_access.plan import LEAST_FRAMES, NONE
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm
 from flashsim.storage.heap_file import File
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 
 #: The part of memory that sorted instructions are read through.
 _READING = 64
@@ -34,7 +34,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     is_joined = np.zeros(cache.r.pages, np.bool_)
     while (entries := (yield from index.next())) is not None:
         is_joined[cache.pages_of(entries.r_rows, entries.s_rows)[0]] = True
-        yield from output.append(keyed(entries.r_rows, entries.s_rows))
+        yield from output.append(key_tuples(entries.r_rows, entries.s_rows))
     yield from output.finish()
     reading = max(1, memory // _READING)
     cache.resize(memory - reading)
@@ -45,7 +45,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
         yield from by_block.append(loop.by_block((yield from read_block(table, first, pages, parameters.page_io))))
     yield from drop(table)
     yield from by_block.settle(memory - LEAST_FRAMES, reading, 0)
-    yield from by_block.merged(reading, loop.consume)
+    yield from by_block.merge(reading, loop.consume)
 
 
 class _BlockNestedLoop:
@@ -61,7 +61,7 @@ class _BlockNestedLoop:
     def by_block(self, entries: Tuples) -> Tuples:
         """Entries of R's rows as keys and S's as rows, by block and S's row as keys and R's as rows."""
         pages, _ = self._cache.pages_of(entries.keys, entries.rows)
-        return keyed(self._block_of[pages] * self._cache.s.tuples + entries.rows, entries.keys)
+        return key_tuples(self._block_of[pages] * self._cache.s.tuples + entries.rows, entries.keys)
 
     def consume(self, entries: Tuples, _: Integers) -> Algorithm:
         blocks, s_rows = np.divmod(entries.keys, self._cache.s.tuples)

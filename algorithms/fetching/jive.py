@@ -12,7 +12,7 @@ from algorithms.late_fetch.join_index import IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache
 from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.execution.requests import Algorithm
-from flashsim.storage.rows import keyed
+from flashsim.storage.rows import key_tuples
 
 
 def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Algorithm:
@@ -29,9 +29,9 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
     while (entries := (yield from index.next())) is not None:
         pages = cache.pages_of(entries.r_rows, entries.s_rows)[1] - cache.r.pages
         of_pages += np.bincount(pages, minlength=cache.s.pages)
-        yield from by_r.append(keyed(entries.r_rows, entries.s_rows))
+        yield from by_r.append(key_tuples(entries.r_rows, entries.s_rows))
     reading = max(1, room // 4)
     yield from by_r.settle(room, reading, reading)
     divided = DividedRows(cache, folder, of_pages, room, room - reading, of_s=False, page_io=page_io)
-    yield from by_r.merged(reading, divided.take)
+    yield from by_r.merge(reading, divided.take)
     yield from divided.join()

@@ -15,7 +15,7 @@ from algorithms.sorting.external import join_sorted
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, rename_phases, swap_sides
 from flashsim.storage.heap_file import File
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 from models.allocation.divisions import external_sort_merge
 
 #: Entries are numbered below this.
@@ -44,7 +44,7 @@ def fetch(index: JoinIndex, cache: PageCache, parameters: FetchParameters) -> Al
         numbers = np.arange(count, count + len(entries))
         count += len(entries)
         for table, rows in zip(tables, (entries.r_rows, entries.s_rows), strict=True):
-            yield from table.append(keyed(rows, numbers))
+            yield from table.append(key_tuples(rows, numbers))
     candidates = []
     for side, (table, file) in enumerate(zip(tables, (cache.r, cache.s), strict=True)):
         candidates.append(File(f"{names[side]}/candidates", fetched_rows(file, _MOST)))
@@ -64,7 +64,7 @@ def _put_aside(table: IndexSort, cache: PageCache, file: File, reading: int, *, 
 
     def take(instructions: Tuples, _: Integers) -> Algorithm:
         rows = yield from cache.collect(instructions.keys, of_s=of_s)
-        yield from output.append(keyed(instructions.rows, rows))
+        yield from output.append(key_tuples(instructions.rows, rows))
 
-    yield from table.merged(reading, take)
+    yield from table.merge(reading, take)
     yield from output.finish()

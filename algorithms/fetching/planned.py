@@ -16,7 +16,7 @@ import numpy as np
 from algorithms.fetching._partitions import ENTRY_BYTES, PutAside, Sides
 from algorithms.fetching._put_aside import DividedRows, cells, instructions
 from algorithms.fetching.base import FetchParameters
-from algorithms.files import folders, gathered
+from algorithms.files import folders, gather
 from algorithms.late_fetch.join_index import Entries, EntryStream, IndexSort, JoinIndex
 from algorithms.late_fetch.page_cache import PageCache, Schedule
 from algorithms.page_access.graph import PageGraph
@@ -24,7 +24,7 @@ from algorithms.page_access.plan import LEAST_FRAMES, FetchPlan, in_blocks, in_w
 from algorithms.page_access.planners.base import plan
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Work
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 
 #: Bytes that planning takes of an edge (`tests/benchmarks/test_page_access.py` measures them), and a fetch of a plan: its page, what that
 #: replaces, and how many entries are then joined.
@@ -85,7 +85,7 @@ class _Planning:
         self.cache.resize(LEAST_FRAMES, np.flatnonzero(self.cache.resident()))
 
     def whole(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
-        outer, inner = self.sides.ordered(entries)
+        outer, inner = self.sides.rows_of(entries)
         order = np.lexsort((inner, outer))
         outer, inner = outer[order], inner[order]
         entries = self.sides.entries(outer, inner)
@@ -154,19 +154,19 @@ class _SortedIndex:
         frames = (self._room - planning.index_pages) / (1 + ENTRY_BYTES * len(entries) / self._cache.r.page_size / max(1, outer))
         graph = PageGraph.of(*self._cache.pages_of(entries.r_rows, entries.s_rows), self._cache.pages)
         blocks = in_blocks(graph, max(LEAST_FRAMES, int(frames) + 1), of_lower=not sides.swapped)
-        return min(planning.cost(blocks), self._aside_cost(self._divided())) + 2 * index * (index > planning.index_pages)
+        return min(planning.cost(blocks), self._aside_cost(self._divide())) + 2 * index * (index > planning.index_pages)
 
     def fetch(self, entries: Entries, gathering: _Gathering, most: int) -> Algorithm:
         by_outer = IndexSort(f"{self._folder}/by-page", self._layout, self._room, page_io=self._page_io)
         some: Entries | None = entries
         while some is not None:
             self._count(some)
-            yield from by_outer.append(keyed(*self._sides.ordered(some)))
+            yield from by_outer.append(key_tuples(*self._sides.rows_of(some)))
             some = yield from gathering.next(most)
         reading = self._reading(len(by_outer.runs) + 1)
         yield from by_outer.settle(self._room, reading, reading)
         self._planning.index_pages = reading
-        yield from by_outer.merged(reading, self._take)
+        yield from by_outer.merge(reading, self._take)
         yield from self._fetch_ranges(end=True)
         if self._aside is not None:
             yield from self._aside.join()
@@ -175,7 +175,7 @@ class _SortedIndex:
         return max(1, min(self._room // 4, 2 * runs))
 
     def _count(self, entries: Entries) -> None:
-        pages = self._sides.turned(*self._cache.pages_of(entries.r_rows, entries.s_rows))
+        pages = self._sides.turn(*self._cache.pages_of(entries.r_rows, entries.s_rows))
         of_s = self._sides.swapped, not self._sides.swapped
         for counts, numbers, second in zip(self._of_pages, pages, of_s, strict=True):
             counts += np.bincount(numbers - self._cache.r.pages * second, minlength=len(counts))
@@ -188,7 +188,7 @@ class _SortedIndex:
             yield from self._fetch_ranges(end=False)
 
     def _fetch_ranges(self, *, end: bool) -> Algorithm:
-        tuples, self._waiting = gathered(self._waiting), []
+        tuples, self._waiting = gather(self._waiting), []
         keys, rows = tuples.keys, tuples.rows
         limit = self._room - self._planning.index_pages
         while len(keys):
@@ -197,10 +197,10 @@ class _SortedIndex:
             count = max(1, int(np.searchsorted(size, limit, side="right")))
             if count == len(keys) and not end:
                 break
-            yield from self._range(keyed(keys[:count], rows[:count]))
+            yield from self._range(key_tuples(keys[:count], rows[:count]))
             keys, rows = keys[count:], rows[count:]
         if len(keys):
-            self._waiting = [keyed(keys, rows)]
+            self._waiting = [key_tuples(keys, rows)]
 
     def _range(self, tuples: Tuples) -> Algorithm:
         entries = self._sides.entries(tuples.keys, tuples.rows)
@@ -215,12 +215,12 @@ class _SortedIndex:
 
     def _decide(self, plan_cost: float) -> None:
         """Put tuples aside if that should cost less than plans."""
-        aside, self._decided = self._divided(), True
+        aside, self._decided = self._divide(), True
         if self._aside_cost(aside) < plan_cost:
             self._aside = aside
             self._cache.resize(LEAST_FRAMES)
 
-    def _divided(self) -> DividedRows:
+    def _divide(self) -> DividedRows:
         most = self._room - self._planning.index_pages
         of_s = self._sides.swapped
         return DividedRows(self._cache, self._folder, self._of_pages[1], self._room, most, of_s=of_s, page_io=self._page_io)

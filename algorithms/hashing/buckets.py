@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import drop, gathered, regions, temporary_files, together
+from algorithms.files import drop, gather, regions, temporary_files, together
 from algorithms.hashing.table import LOW_HALF, Hashes, ends_of, hash_keys, nested_blocks, probe, probe_ahead, table_of
 from algorithms.look_ahead import Ahead
 from algorithms.partitioning.base import ByHash, PartitionBuffers, PartitionParameters, Put, PutBlocks, bucket_layouts, distribute
@@ -169,7 +169,7 @@ class Resident:
         return tuples.chosen(~stays), hashes[~stays]
 
     def tuples(self) -> tuple[Tuples, Hashes]:
-        return gathered(self._tuples), np.concatenate([np.zeros(0, np.uint64), *self._hashes])
+        return gather(self._tuples), np.concatenate([np.zeros(0, np.uint64), *self._hashes])
 
 
 @dataclass(frozen=True)

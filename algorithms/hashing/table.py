@@ -10,14 +10,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import BATCH, gathered, read_block, regions, spans, together
+from algorithms.files import BATCH, gather, read_block, regions, spans, together
 from algorithms.look_ahead import look_ahead
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers, total
 from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Request, Strand, Work
 from flashsim.storage.heap_file import File
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 
 #: The salt of hash tables; partitioning salts count up from 0.
 TABLE_SALT = 1 << 32
@@ -119,7 +119,7 @@ def table_of(tuples: Tuples, hashes: Hashes | None = None) -> Lookup:
 
 def build(parts: Sequence[Tuples]) -> Lookup:
     """A table over keys that have not been hashed yet; those who bring the parts account for the work."""
-    return table_of(gathered(parts))
+    return table_of(gather(parts))
 
 
 def build_work(tuples: Tuples) -> Cpu:
@@ -144,7 +144,7 @@ def probe_ahead(
     table: Lookup, tuples: Tuples, ends: Integers, hashes: Hashes | None = None
 ) -> Generator[Request, Answer, dict[str, Integers]]:
     """Look up tuples of many blocks, which end at these numbers, and emit what they join with; returns the work of `probe` for each."""
-    places = keyed(tuples.keys, np.arange(len(tuples)))
+    places = key_tuples(tuples.keys, np.arange(len(tuples)))
     found = np.zeros(len(ends), np.int64)
     for r_rows, at in table.matches(places, hashes):
         found += np.searchsorted(at, ends)

@@ -40,7 +40,7 @@ class LateOptions(JoinOptions):
             return None
         return tuple(dict.fromkeys(name[2:] for name in self.columns if name.startswith(f"{side}.")))
 
-    def swapped(self) -> Self:
+    def with_roles_swapped(self) -> Self:
         """The same, when R and S change roles."""
         columns = {side: [f"{other}.{name}" for name in self.columns_of(side) or ()] for side, other in (("R", "S"), ("S", "R"))}
         return self if self.columns is None else replace(self, columns=(*columns["S"], *columns["R"]))

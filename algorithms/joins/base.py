@@ -35,7 +35,7 @@ class JoinOptions:
         """Columns of the result that come from a relation, ``"R"`` or ``"S"``; None: all."""
         return None
 
-    def swapped(self) -> Self:
+    def with_roles_swapped(self) -> Self:
         """The same, when R and S change roles."""
         return self
 
@@ -199,5 +199,5 @@ def plan(name: str, left: File, right: File, parameters: JoinParameters, allocat
     join = JOINS.load(name).join
     if left.pages <= right.pages:
         return join(left, right, parameters, allocation)
-    swapped = replace(parameters, options=parameters.options and parameters.options.swapped())
+    swapped = replace(parameters, options=parameters.options and parameters.options.with_roles_swapped())
     return swap_sides(join(right, left, swapped, allocation))

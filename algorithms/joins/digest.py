@@ -152,7 +152,7 @@ class _Joining:
         """The next entries, or None at the end, when digests that were projected are dropped."""
         if self._phase is not None:
             yield self._phase
-        pairs: Emit | None = yield from rewrite(self._algorithm, self._titled, until=Emit)
+        pairs: Emit | None = yield from rewrite(self._algorithm, self._with_title, until=Emit)
         if pairs is not None:
             yield self._consumer
             return Entries(pairs.r_rows, pairs.s_rows)
@@ -162,7 +162,7 @@ class _Joining:
         yield self._consumer
         return None
 
-    def _titled(self, request: Request) -> Request:
+    def _with_title(self, request: Request) -> Request:
         if isinstance(request, Phase):
             request = self._phase = Phase(f"{self._title}: {request.name}")
         return request

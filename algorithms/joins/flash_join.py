@@ -8,7 +8,7 @@ from typing import Annotated
 
 from algorithms.joins._late import LateOptions, late_allocation, late_join
 from algorithms.joins.base import JOINS, JoinParameters
-from algorithms.late_fetch.columns import Selection, scanned
+from algorithms.late_fetch.columns import Selection, scan_columns
 from algorithms.late_fetch.fetch import PAGE_FORMAT
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.options import Option
@@ -63,7 +63,7 @@ def join(
         raise InvalidParameterError("kernel", kernel, least) from None
 
     def run() -> Algorithm:
-        yield from scanned(keys, late.fetch.append)
+        yield from scan_columns(keys, late.fetch.append)
         yield from late.fetch.finish(sort_again=True)
 
     return run()

@@ -10,7 +10,7 @@ from algorithms.hashing.buckets import SecondPhase, join_buckets, partition_both
 from algorithms.hashing.table import build, build_work, probe
 from algorithms.joins._late import LateJoin, LateOptions, late_allocation, late_join
 from algorithms.joins.base import JoinParameters
-from algorithms.late_fetch.columns import scanned
+from algorithms.late_fetch.columns import scan_columns
 from algorithms.late_fetch.fetch import PAGE_FORMAT
 from algorithms.partitioning.base import PartitionParameters
 from flashsim.execution.requests import Algorithm, Phase
@@ -44,7 +44,7 @@ def join(r: File, s: File, parameters: JoinParameters, allocation: Allocation | 
 def _join(late: LateJoin, parameters: JoinParameters) -> Algorithm:
     table = math.ceil(late.r.pages * exact(parameters.fudge))
     keys = _in_memory(late, late.memory - table, parameters) if table < late.memory else _in_buckets(late, parameters)
-    yield from scanned(keys, late.fetch.append)
+    yield from scan_columns(keys, late.fetch.append)
     yield from late.fetch.finish(sort_again=False)
 
 

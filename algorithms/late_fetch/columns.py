@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import Output, cell_size, gathered, read_block, spans, width_of
+from algorithms.files import Output, cell_size, gather, read_block, spans, width_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Emit, Phase, Read, Request, rewrite
 from flashsim.storage.heap_file import File, HeapFile, TupleFile, ranges, tuple_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout, fill_pages
-from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.rows import FixedRows, Tuples, key_tuples
 
 
 def digest_layout(file: File, padding: int = 0) -> Layout:
@@ -148,10 +148,10 @@ class KeyColumn(Scanned):
             before = np.concatenate([[0], np.cumsum(selection.rows)])[base.first_rows]
             pages = pages[before[pages + 1] > before[pages]]
         if not len(pages):
-            return gathered([])
+            return gather([])
         tuples = yield Read(base, *extents_of(pages, page_io=self.page_io), parts=self.parts, columns=("key",), attributes=self.attributes)
         assert isinstance(tuples, Tuples)
-        rows = keyed(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
+        rows = key_tuples(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
         return rows if selection is None else rows.chosen(selection.rows[rows.rows])
 
 
@@ -186,7 +186,7 @@ def key_column(
     )
 
 
-def scanned(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
+def scan_columns(join: Algorithm, take: Taker, title: str = "") -> Algorithm:
     """A join of key columns: it scans the relations' pages, and hands the pairs that it finds to `take` rather than emit them.
 
     The names of its phases begin with `title`.

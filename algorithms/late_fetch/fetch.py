@@ -23,7 +23,7 @@ from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Cpu, Emit, Phase, Read, Work
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.rows import FixedRows, Tuples, key_tuples
 
 #: The format in which columns lie apart.
 PAGE_FORMAT = "pax"
@@ -124,7 +124,7 @@ class LateFetch:
             side = self._sides[at]
             yield Phase(f"fetch {side.label}")
             yield from index.settle(self._memory, self._fan_in)
-            free = self._memory - 1 - (len(index.runs) or index.pages_held)
+            free = self._memory - 1 - (len(index.runs) or index.memory_pages)
             if sum(map(self._needed_bytes, others)) <= free * self._page_size:
                 break
             previous.append(at)
@@ -167,7 +167,7 @@ class LateFetch:
             yield Cpu({Work.READ_TUPLE: len(entries)})
             yield from take(self._entries(self._ids(entries, at), to))
 
-        return lambda take: index.merged(pages, lambda entries, _: fetch_pages(entries, take))
+        return lambda take: index.merge(pages, lambda entries, _: fetch_pages(entries, take))
 
     def _distribute(self, stream: Stream, side: Side, numbers: Integers, first: int, end: int, most: int, folder: str) -> Algorithm:
         """Distribute entries, with what was fetched, over files by ranges of pages of the relation to fetch next, and go on with each file.
@@ -210,7 +210,7 @@ class LateFetch:
         for number, side in enumerate(self._sides):
             if number != at:
                 others = others * max(1, side.file.tuples) + ids[number]
-        return keyed(ids[at], others)
+        return key_tuples(ids[at], others)
 
     def _ids(self, entries: Tuples, at: int) -> Ids:
         others, ids = entries.rows, [entries.keys] * len(self._sides)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from algorithms.files import BATCH, cell_size, drop, gathered, width_of, write_out
+from algorithms.files import BATCH, cell_size, drop, gather, width_of, write_out
 from algorithms.sorting.runs import Consumer, merge, merge_some
 from flashsim.core.request import Integers
 from flashsim.execution.requests import Algorithm, Answer, Cpu, Request, Work
@@ -98,15 +98,15 @@ class IndexSort:
 
         What takes more than `most` pages is written, too.
         """
-        if self._count and (self.runs or (most is not None and self.pages_held > most)):
+        if self._count and (self.runs or (most is not None and self.memory_pages > most)):
             yield from self._write(self._take_all())
         while len(self.runs) > fan_in:
             yield from merge_some(self.runs, len(self.runs) - fan_in, self._folder, memory, page_io=self._page_io)
 
-    def merged(self, memory: int, consume: Consumer) -> Algorithm:
+    def merge(self, memory: int, consume: Consumer) -> Algorithm:
         """Give all entries in order, after `settle`; its runs share so many pages."""
         if not self.runs:
-            tuples = yield from _sorted(self._take_all())
+            tuples = yield from _sort(self._take_all())
             for begin in range(0, len(tuples), BATCH):
                 part = tuples.chosen(slice(begin, begin + BATCH))
                 yield from consume(part, np.zeros(len(part), np.int64))
@@ -116,20 +116,20 @@ class IndexSort:
             yield from drop(run)
 
     @property
-    def pages_held(self) -> int:
+    def memory_pages(self) -> int:
         """Pages of memory that entries take after `settle`: none once they are in runs."""
         return 0 if self.runs else math.ceil(self._count * self._pages / self._capacity)
 
     def _take_all(self) -> Tuples:
         tuples, self._buffer, self._count = self._buffer, [], 0
-        return gathered(tuples)
+        return gather(tuples)
 
     def _write(self, tuples: Tuples) -> Algorithm:
         self.runs.append(File(f"{self._folder}/run-{len(self.runs):03d}", self._layout, expected_pages=self._pages))
-        yield from write_out(self.runs[-1], (yield from _sorted(tuples)), self._pages, page_io=self._page_io)
+        yield from write_out(self.runs[-1], (yield from _sort(tuples)), self._pages, page_io=self._page_io)
 
 
-def _sorted(tuples: Tuples) -> Generator[Request, Answer, Tuples]:
+def _sort(tuples: Tuples) -> Generator[Request, Answer, Tuples]:
     """Sort entries, which takes n log2 n comparisons."""
     yield Cpu({Work.COMPARE: round(len(tuples) * math.log2(max(1, len(tuples))))})
     return tuples.chosen(np.argsort(tuples.keys, kind="stable"))

@@ -95,7 +95,7 @@ def go_through(order: Pages, room: EdgeReplay) -> int:
     return fetches
 
 
-def polished(plan: FetchPlan, effort: int) -> FetchPlan:
+def polish(plan: FetchPlan, effort: int) -> FetchPlan:
     """A plan of no more fetches: short runs of its edges are moved elsewhere, and stay there unless that takes more; for small graphs.
 
     `effort` is how many edges may be looked at, over all moves.

@@ -85,12 +85,12 @@ FAMILIES: dict[str, Callable[..., PageGraph]] = {
 }
 
 
-def named(text: str, **values: Any) -> PageGraph:
+def instance_of(text: str, **values: Any) -> PageGraph:
     """An instance of a family by its name, which parameters may follow: ``join:pages=100,selectivity=0.1``.
 
     Parameters may be given as values too, beside those of the text.
 
-    >>> named("complete:pages=3", others=4)
+    >>> instance_of("complete:pages=3", others=4)
     PageGraph(7 pages, 12 edges)
     """
     name, _, rest = text.partition(":")

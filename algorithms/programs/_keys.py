@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from algorithms.expressions.expression import aligned, remedy
+from algorithms.expressions.expression import align, remedy
 from algorithms.expressions.floats import canonical, order_keys
 from algorithms.hashing.table import hash_keys
 from flashsim.core.errors import SchemaError
@@ -36,7 +36,7 @@ def comparable(values: pa.Array, other: pa.DataType) -> pa.Array:
     Raises SchemaError: the types have no values in common.
     """
     try:
-        return canonical(aligned(values, pa.array([], other))[0])
+        return canonical(align(values, pa.array([], other))[0])
     except (pa.ArrowException, SchemaError):
         why = f"query: a join of {values.type} with {other}, which equal nothing of each other"
         raise SchemaError(why + remedy(values.type, other)) from None

@@ -53,7 +53,7 @@ class Aggregation(Operator):
         self._tables.append(self._parts(batch))
         self._held += self._tables[-1].nbytes
         if self._held > min(self._room, _WAITING):
-            self._tables = [combined(self._tables, self._keys)]
+            self._tables = [combine(self._tables, self._keys)]
             self._held = self._tables[0].nbytes
         self.memory = max(self.memory, min(self._held, self._room))
         return self.finish() if self._held > self._room else None
@@ -62,22 +62,22 @@ class Aggregation(Operator):
         """The groups of the table, which is empty afterwards."""
         if not self._tables:
             return None
-        table, self._tables, self._held = combined(self._tables, self._keys), [], 0
+        table, self._tables, self._held = combine(self._tables, self._keys), [], 0
         return one_batch(self.schema, table.to_batches())
 
     def whole(self) -> Operator:
         return Whole(self._input, self.schema, self._keys, self._aggregates)
 
     def _parts(self, batch: pa.RecordBatch) -> pa.Table:
-        """Parts of the aggregates of a batch, a row a group; their names say how they are put together (`combined`)."""
+        """Parts of the aggregates of a batch, a row a group; their names say how they are put together (`combine`)."""
         columns = {key: canonical(batch.column(key)) for key in self._keys}
         calls: dict[str, str] = {}
         for number, each in enumerate(self._aggregates):
             values = pa.repeat(pa.scalar(1, pa.int8()), batch.num_rows) if each.column is None else batch.column(each.column)
-            for part, prepared, function in _prepared(each, values):
+            for part, prepared, function in _partial_columns(each, values):
                 columns[f"{part}.{number}"] = prepared
                 calls[f"{part}.{number}"] = function
-        return _grouped(pa.table(columns), self._keys, calls)
+        return _group(pa.table(columns), self._keys, calls)
 
 
 start = Aggregation
@@ -95,10 +95,10 @@ class Whole(Operator):
         self.work[Work.BUILD] += batch.num_rows
         self._tables.append(pa.Table.from_batches([batch]))
         if sum(table.nbytes for table in self._tables) > 2 * _WAITING and len(self._tables) > 2:
-            self._tables = [combined(self._tables, self._keys)]
+            self._tables = [combine(self._tables, self._keys)]
 
     def finish(self) -> pa.RecordBatch:
-        table = combined(self._tables or [self._parts.empty_table()], self._keys)
+        table = combine(self._tables or [self._parts.empty_table()], self._keys)
         return one_batch(self.schema, self._final(table).to_batches())
 
     def _final(self, parts: pa.Table) -> pa.Table:
@@ -109,14 +109,14 @@ class Whole(Operator):
         return pa.table(columns)
 
 
-def combined(tables: list[pa.Table], keys: list[str]) -> pa.Table:
+def combine(tables: list[pa.Table], keys: list[str]) -> pa.Table:
     """Parts of the same groups as one."""
     table = pa.concat_tables(tables)
     calls = {name: {"min": "min", "max": "max"}.get(name.split(".")[0], "sum") for name in table.column_names if name not in keys}
-    return _grouped(table, keys, calls)
+    return _group(table, keys, calls)
 
 
-def _grouped(table: pa.Table, keys: list[str], calls: dict[str, str]) -> pa.Table:
+def _group(table: pa.Table, keys: list[str], calls: dict[str, str]) -> pa.Table:
     if not calls:
         return table.group_by(keys, use_threads=False).aggregate([]).select(keys)
     grouped = table.group_by(keys, use_threads=False).aggregate(list(calls.items()))
@@ -131,7 +131,7 @@ def _check(aggregate: Aggregate, schema: pa.Schema) -> None:
         raise SchemaError(f"query: {aggregate.function} of {kind}, but it takes numbers")
 
 
-def _prepared(aggregate: Aggregate, values: pa.Array) -> list[tuple[str, pa.Array, str]]:
+def _partial_columns(aggregate: Aggregate, values: pa.Array) -> list[tuple[str, pa.Array, str]]:
     """Columns that parts are made of: their names, values, and Arrow's function."""
     kind = values.type
     if aggregate.function == "count":

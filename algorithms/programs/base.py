@@ -65,12 +65,12 @@ ROOM = 256 * MIB  #: Memory of a program without a bound of its own, bytes.
 def through(operators: list[Operator], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of batches behind operators; those that the last batch leaves follow at the end."""
     for batch in batches:
-        if (rows := pushed(operators, batch)) is not None:
+        if (rows := push(operators, batch)) is not None:
             yield rows
-    yield from finished(operators)
+    yield from finish(operators)
 
 
-def pushed(operators: list[Operator], batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
+def push(operators: list[Operator], batch: pa.RecordBatch | None) -> pa.RecordBatch | None:
     """A batch behind operators; None if nothing is handed on."""
     for operator in operators:
         if batch is None:
@@ -79,10 +79,10 @@ def pushed(operators: list[Operator], batch: pa.RecordBatch | None) -> pa.Record
     return batch
 
 
-def finished(operators: list[Operator]) -> Iterator[pa.RecordBatch]:
+def finish(operators: list[Operator]) -> Iterator[pa.RecordBatch]:
     """The rows that operators have left, first those of the first."""
     for place, operator in enumerate(operators):
-        if (rest := pushed(operators[place + 1 :], handed_on(operator, operator.finish))) is not None:
+        if (rest := push(operators[place + 1 :], handed_on(operator, operator.finish))) is not None:
             yield rest
 
 

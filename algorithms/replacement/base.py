@@ -46,7 +46,7 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
     >>> replacement_policy("lru").parameters
     {}
     """
-    name, member, values = _checked(text, parameters)
+    name, member, values = _check(text, parameters)
     try:
         columns: Any = member.COLUMNS(values) if callable(member.COLUMNS) else member.COLUMNS
     except Exception as problem:
@@ -59,10 +59,10 @@ def replacement_policy(text: str, **parameters: int) -> ReplacementPolicy:
 
 def check_replacement_policy(text: str) -> None:
     """Refuse what `replacement_policy` would refuse, but for kernels, of which none is compiled here."""
-    _checked(text, {})
+    _check(text, {})
 
 
-def _checked(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement, dict[str, int]]:
+def _check(text: str, parameters: Mapping[str, int]) -> tuple[str, Replacement, dict[str, int]]:
     name = text.partition(":")[0]
     member = REPLACEMENT.load(name)
     values = whole_numbers(REPLACEMENT.kind, text, member.PARAMETERS, parameters, OWN_NUMBER - FIRST_PARAMETER)

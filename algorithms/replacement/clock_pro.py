@@ -69,7 +69,7 @@ class Plain(replacement.PlainPolicy):
         """The first cold page at which the cold hand finds no reference; those referenced in their tests get hot."""
         skipped = 0
         while self.residents > self.hots + skipped:
-            entry = self._settled(_COLD, hot=False)
+            entry = self._settle(_COLD, hot=False)
             if entry.referenced and (entry.in_test or self.spare):
                 skipped, tested = 0, entry.in_test
                 if tested and not self._promotes(entry):
@@ -91,7 +91,7 @@ class Plain(replacement.PlainPolicy):
                 else:
                     self._take_off(entry)
                 return entry.page
-        entry = self._settled(_HOT, hot=True)
+        entry = self._settle(_HOT, hot=True)
         while not entry.hot or self.pool.pinned(entry.page):
             entry = self._next(entry)
         self.forget(entry.page)
@@ -157,7 +157,7 @@ class Plain(replacement.PlainPolicy):
             self._take_off(entry)
             self.ghosts -= 1
 
-    def _settled(self, hand: int, hot: bool) -> _ClockEntry:
+    def _settle(self, hand: int, hot: bool) -> _ClockEntry:
         """The first resident hot or cold page from where a hand stands on; it goes there."""
         while self.hands[hand].hot != hot or not self.hands[hand].resident:
             self.hands[hand] = self._next(self.hands[hand])
@@ -213,7 +213,7 @@ def victim(pool: replacement.PoolState, page: int) -> int:
     pages, numbers = pool.pages, pool.numbers
     skipped = 0
     while numbers[replacement.USED] > numbers[_HOTS] + skipped:
-        leaving = _settled(pool, _COLD, _IS_COLD)
+        leaving = _settle(pool, _COLD, _IS_COLD)
         state = pages[leaving, _STATE]
         tested = state & _IN_TEST
         if state & _REFERENCED and (tested or numbers[_SPARE]):
@@ -236,7 +236,7 @@ def victim(pool: replacement.PoolState, page: int) -> int:
         else:
             _take_off(pool, leaving)
             return leaving
-    leaving = _settled(pool, _HOT, _IS_HOT)
+    leaving = _settle(pool, _HOT, _IS_HOT)
     while not pages[leaving, _STATE] & _IS_HOT or pages[leaving, replacement.FLAGS] & replacement.PINNED:
         leaving = _next(pool, leaving)
     _take_off(pool, leaving)
@@ -308,7 +308,7 @@ def _run_test_hand(pool: replacement.PoolState) -> None:
 
 
 @inlined_kernel
-def _settled(pool: replacement.PoolState, hand: int, kind: int) -> int:
+def _settle(pool: replacement.PoolState, hand: int, kind: int) -> int:
     page = pool.numbers[_HANDS + hand]
     while pool.pages[page, _STATE] & (_IS_HOT | _IS_COLD | _GHOST) != kind:
         page = _next(pool, page)

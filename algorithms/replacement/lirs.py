@@ -113,7 +113,7 @@ def hit(pool: replacement.PoolState, page: int) -> None:
     if last_use < 0:
         replacement.push(pool, _LIR_RING, page)
         pages[page, _LAST_USE] = -_now(pool, page)
-    elif _is_stacked(pool, last_use):
+    elif _is_in_stack(pool, last_use):
         _let_be_lir(pool, page)
     else:
         replacement.push(pool, _QUEUE, page)
@@ -131,7 +131,7 @@ def victim(pool: replacement.PoolState, page: int) -> int:
 
 @lean_kernel
 def enter(pool: replacement.PoolState, page: int) -> None:
-    if _is_stacked(pool, pool.pages[page, _LAST_USE]) or pool.numbers[_LIRS] < pool.numbers[_MOST_LIRS]:
+    if _is_in_stack(pool, pool.pages[page, _LAST_USE]) or pool.numbers[_LIRS] < pool.numbers[_MOST_LIRS]:
         _let_be_lir(pool, page)
     else:
         replacement.push(pool, _QUEUE, page)
@@ -146,7 +146,7 @@ def forget(pool: replacement.PoolState, page: int) -> None:
 
 
 @inlined_kernel
-def _is_stacked(pool: replacement.PoolState, last_use: int) -> bool:
+def _is_in_stack(pool: replacement.PoolState, last_use: int) -> bool:
     lowest = pool.pages[_LIR_RING, replacement.NEWER]
     return lowest >= replacement.FIRST_PAGE and last_use > -pool.pages[lowest, _LAST_USE]
 

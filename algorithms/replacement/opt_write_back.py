@@ -62,11 +62,11 @@ enter = hit
 @lean_kernel
 def victim(pool: replacement.PoolState, page: int) -> int:
     dear, cheap = _next_uses.last(pool, _DEAR, replacement.DIRTY), _next_uses.last(pool, _CHEAP, 0)
-    return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _sooner_paid(pool, dear, cheap)) else cheap)
+    return page_of(dear if cheap == NO_ITEM or (dear != NO_ITEM and _pays_sooner(pool, dear, cheap)) else cheap)
 
 
 @inlined_kernel
-def _sooner_paid(pool: replacement.PoolState, dear: int, cheap: int) -> bool:
+def _pays_sooner(pool: replacement.PoolState, dear: int, cheap: int) -> bool:
     now, until_dear, until_cheap = pool.numbers[replacement.NOW], _next_uses.next_use_of(dear), _next_uses.next_use_of(cheap)
     if until_cheap == replacement.NEVER_AGAIN:
         return False

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.files import drop, folders, gathered, read_block, spans, write_out
+from algorithms.files import drop, folders, gather, read_block, spans, write_out
 from algorithms.sorting.runs import Matching, merge, merge_into
 from flashsim.execution.requests import Algorithm, Answer, Cpu, Phase, Request, Work
 from flashsim.storage.heap_file import File
@@ -56,7 +56,7 @@ def _sort(
 ) -> Generator[Request, Answer, list[_SortedFile]]:
     """Sort a file, of which so many pages stay in memory; returns the sorted one, or nothing if no tuple can join."""
     runs: list[File] = []
-    head = gathered([])
+    head = gather([])
     for first, pages in spans(file.pages, allocation.workspace):
         tuples = yield from read_block(file, first, pages, page_io)
         if not len(tuples):

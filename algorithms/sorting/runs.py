@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.files import BATCH, Output, cross, drop, gathered, read_block, spans
+from algorithms.files import BATCH, Output, cross, drop, gather, read_block, spans
 from algorithms.sorting import tournament as tree
 from flashsim.core.kernel import kernel
 from flashsim.core.request import Integers
@@ -18,7 +18,7 @@ from flashsim.execution.requests import Algorithm, Answer, Cpu, Emit, Request, W
 from flashsim.storage.heap_file import File
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 
 #: Takes merged tuples, in order of their keys, and the number of the run that each comes from.
 Consumer = Callable[[Tuples, Integers], Algorithm]
@@ -62,7 +62,7 @@ class ReplacementSelection:
             if why in (tree.NEEDS_INPUT, tree.ENDS):
                 return
 
-    def compared(self) -> int:
+    def take_comparisons(self) -> int:
         """Comparisons since the last call."""
         compared, self._state[tree.COMPARED] = int(self._state[tree.COMPARED]), 0
         return compared
@@ -70,7 +70,7 @@ class ReplacementSelection:
     def _take(self) -> Tuples:
         keys, rows, _ = self._batch[:, : self._state[tree.MADE]].copy()
         self._state[tree.MADE] = 0
-        return keyed(keys, rows)
+        return key_tuples(keys, rows)
 
     def _grow(self, more: int) -> None:
         leaves = len(self._tuples)
@@ -100,7 +100,7 @@ def make_runs(file: File, folder: str, capacity: int, input_pages: int, output_p
             if run_ends and output is not None:
                 yield from output.finish()
                 output = None
-        yield Cpu({Work.COMPARE: selection.compared()})
+        yield Cpu({Work.COMPARE: selection.take_comparisons()})
     if output is not None:
         yield from output.finish()
 
@@ -120,7 +120,7 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool,
     waiting, in_memory = list(range(len(runs))), dict(enumerate(first))
     while True:
         for run in waiting:
-            tuples = in_memory.pop(run, gathered([]))
+            tuples = in_memory.pop(run, gather([]))
             for begin, pages in readers[run] if not len(tuples) else ():
                 tuples = yield from read_block(runs[run], begin, pages, page_io)
                 break
@@ -135,7 +135,7 @@ def merge(runs: Sequence[File], block: int, consume: Consumer, *, page_io: bool,
         if count:
             keys, rows, sources = merged[:, :count].copy()
             yield Cpu({Work.COMPARE: int(counts[1])})
-            yield from consume(keyed(keys, rows), sources)
+            yield from consume(key_tuples(keys, rows), sources)
             counts[:] = 0
         if why == tree.MERGED_ALL:
             return
@@ -183,7 +183,7 @@ class Matching:
         state, emitted = self._state, 0
         state[_NEXT] = 0
         if self._spilled is not None:
-            yield from self._go_on_spilled(tuples, of_s)
+            yield from self._continue_with_spilled_rows(tuples, of_s)
         while state[_NEXT] < len(tuples):
             pairs = np.empty((2, BATCH), np.int64)
             why, count = _match(tuples.keys, tuples.rows, of_s, self._group, state, pairs)
@@ -208,7 +208,7 @@ class Matching:
         return True
 
     def _of_group(self, rows: Integers) -> Tuples:
-        return keyed(np.full(len(rows), self._state[_KEY]), rows)
+        return key_tuples(np.full(len(rows), self._state[_KEY]), rows)
 
     def _spill(self, tuples: Tuples, of_s: Flags) -> Algorithm:
         self._spilled = File(f"{self._folder}/group-{self._spills:03d}", self._layout)
@@ -217,9 +217,9 @@ class Matching:
         group = self._group[: self._state[_COUNT]].copy()
         self._state[_COUNT] = 0
         yield from self._output.append(self._of_group(group))
-        yield from self._go_on_spilled(tuples, of_s)
+        yield from self._continue_with_spilled_rows(tuples, of_s)
 
-    def _go_on_spilled(self, tuples: Tuples, of_s: Flags) -> Algorithm:
+    def _continue_with_spilled_rows(self, tuples: Tuples, of_s: Flags) -> Algorithm:
         assert self._spilled is not None
         begin = int(self._state[_NEXT])
         end = int(np.searchsorted(tuples.keys, self._state[_KEY], side="right"))

@@ -12,7 +12,7 @@ import os
 import pkgutil
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoints, entry_points
@@ -40,6 +40,7 @@ class Family(Generic[Member]):
     a member may leave out. `forms`: where a member may take several forms, the names that each needs besides; a member has at least one of
     them. `tables`: what makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where
     only modules are members. `holds`: the file that a folder in the family's folder holds if it is a member; empty where all modules are.
+    `renamed`: former names of what the contract asks for, each with its name now; a member that still defines a former one is refused.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Family(Generic[Member]):
         forms: Sequence[Sequence[str]] = (),
         tables: str = "",
         holds: str = "",
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
         self.package = package
         self.kind = kind
         self.forms = forms
         self.tables = tables
         self.holds = holds
+        self.renamed = renamed or {}
         self.needs, self.usual = _parts(contract)
         self.group = f"flashsim.{package.rsplit('.', 1)[-1]}"
 
@@ -89,9 +92,12 @@ class Family(Generic[Member]):
         """Import one member, given its name or the path of a Python file.
 
         Raises UnknownNameError: no member has that name; MissingFileError: there is no file at that path; FlashsimError: the file cannot be
-        imported or lacks part of the contract.
+        imported, lacks part of the contract or has a former name of it.
         """
         module = self._from_file(Path(name)) if name.endswith(".py") else self._from_name(name)
+        for former, name_now in self.renamed.items():
+            if hasattr(module, former) and not hasattr(module, name_now):
+                raise FlashsimError(f"{self.kind}: '{name}' defines {former}, which is called {name_now} now")
         missing = [need for need in self.needs if not hasattr(module, need)]
         if missing:
             raise FlashsimError(f"{self.kind}: '{name}' does not define {', '.join(missing)}")

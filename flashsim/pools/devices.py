@@ -18,7 +18,7 @@ from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
 from flashsim.ssd.precondition import Precondition, precondition
-from traces.references.base import parsed
+from traces.references.base import parse
 
 RATES = "rates"  #: The name of a station whose times come from requests a second.
 #: Bytes in a row on one of several drives: what a scan of 32 pages reads at once, or the cleaner writes, lies on one.
@@ -151,7 +151,7 @@ class PoolDevice:
         return match
 
     def rates(self) -> Rates:
-        return parsed(self.text, Rates, _PUBLISHED.get(self.purpose, {}))
+        return parse(self.text, Rates, _PUBLISHED.get(self.purpose, {}))
 
 
 def pages_in_a_row(devices: Sequence[PoolDevice], page_size: int) -> int:

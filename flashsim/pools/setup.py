@@ -34,7 +34,7 @@ from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSy
 from flashsim.pools.devices import RATES, WORN, PoolDevice, flash_counts, pages_in_a_row, statistics
 from flashsim.ssd.precondition import Precondition
 from flashsim.storage.log.recovery import Recovery
-from traces.transactions import TransactionWorkload, scaled, workload
+from traces.transactions import TransactionWorkload, scale_stream, workload
 
 #: Called after each interval with the number of intervals so far and the counts of each of them.
 Watch = Callable[[int, Mapping[str, Integers]], None]
@@ -78,7 +78,7 @@ class PoolSetup:
     def stream(self) -> TransactionStream:
         """The transactions at the scale, from the first."""
         whole = workload(self.workload, seed=self.seed, page_size=self.page_size)
-        return whole if self.scale == 1 else scaled(whole, self.scale)
+        return whole if self.scale == 1 else scale_stream(whole, self.scale)
 
     def parts(self) -> dict[str, PoolDevice]:
         """Devices before they are made, by purpose."""

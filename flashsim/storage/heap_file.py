@@ -14,7 +14,7 @@ from flashsim.core.errors import CapacityError
 from flashsim.core.request import Integers
 from flashsim.storage.layout import PAGE_FORMAT, Layout, fill_pages
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Columns, Tuples, keyed
+from flashsim.storage.rows import Columns, Tuples, key_tuples
 
 #: Rows that are laid out at a time, which bounds the memory that this takes.
 _CHUNK = 1 << 20
@@ -131,7 +131,7 @@ def heap_file(relation: Relation, page_size: int, pages: int | None = None, page
 
 
 def _rows(relation: Relation, begin: int, end: int) -> Tuples:
-    return keyed(relation.keys(slice(begin, end)), np.arange(begin, end))
+    return key_tuples(relation.keys(slice(begin, end)), np.arange(begin, end))
 
 
 def _packed(layout: Layout, relation: Relation) -> Integers:

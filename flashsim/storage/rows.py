@@ -87,7 +87,7 @@ def _masked(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_], count: int) 
     return chosen[:count]
 
 
-def keyed(keys: Integers, rows: Integers, pages: Integers = _NO_PAGES) -> Tuples:
+def key_tuples(keys: Integers, rows: Integers, pages: Integers = _NO_PAGES) -> Tuples:
     """Tuples of a key code and a row id, shape (n,) each."""
     return Tuples({"key": keys, "row": rows}, pages)
 

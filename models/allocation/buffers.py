@@ -180,6 +180,6 @@ def ceil_sqrt(value: Fraction) -> int:
     return math.isqrt(whole - 1) + 1 if whole > 0 else 0
 
 
-def bounded(value: float, most: int) -> int:
+def clip(value: float, most: int) -> int:
     """`value` rounded up, at least 1 and at most `most`."""
     return max(1, min(most, math.ceil(value))) if math.isfinite(value) else most

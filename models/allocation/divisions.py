@@ -14,10 +14,10 @@ from models.allocation.buffers import (
     NestedLoopsAllocation,
     SimpleHashAllocation,
     SortMergeAllocation,
-    bounded,
     ceil_sqrt,
     checked_ratio,
     checked_sizes,
+    clip,
     exact,
     too_small,
 )
@@ -52,7 +52,7 @@ def nested_loops(
     least = math.ceil(exact(fudge))
     if memory < least + 1:
         raise too_small(memory, f"bnl needs at least {least + 1}")
-    inner = bounded(nested_loops_inner(s, memory, y), memory - least)
+    inner = clip(nested_loops_inner(s, memory, y), memory - least)
     if not refine:
         return NestedLoopsAllocation(memory - inner, inner)
 
@@ -102,7 +102,7 @@ def sort_merge(r_pages: int, s_pages: int, memory: int, access_ratio: float, fud
     if not two_passes(memory, 1):
         least = next(total for total in range(root + 1, 2 * root + 8) if two_passes(total, 1))
         raise too_small(memory, f"sort-merge needs at least {least} to merge all runs in one pass")
-    buffer = bounded(sort_merge_input(r, s, memory, x, fudge), (memory - 1) // 2)
+    buffer = clip(sort_merge_input(r, s, memory, x, fudge), (memory - 1) // 2)
     if not two_passes(memory, buffer):
         fits, fails = 1, buffer
         while fails - fits > 1:
@@ -144,7 +144,7 @@ def simple_hash(r_pages: int, s_pages: int, memory: int, latency_ratio: float, f
     if memory < least + 2:
         raise too_small(memory, f"simple-hash needs at least {least + 2}")
     closed = memory / 4 if math.isinf(y) else math.sqrt(y * y + y * memory / 2) - y
-    buffer = bounded(closed, (memory - least) // 2)
+    buffer = clip(closed, (memory - least) // 2)
     return SimpleHashAllocation(memory - 2 * buffer, buffer, buffer)
 
 
@@ -255,7 +255,7 @@ def hybrid_hash(
     root = ceil_sqrt(r * exact(fudge))
     if memory <= root:
         raise too_small(memory, f"hybrid-hash needs more than sqrt(F |R|) = {root}")
-    buffer = bounded(hybrid_input(memory, y, rule), memory - 1)
+    buffer = clip(hybrid_input(memory, y, rule), memory - 1)
     return hybrid_division(r, memory, buffer, fudge, second) or grace_as_hybrid(grace_hash(r_pages, s_pages, memory, fudge))
 
 

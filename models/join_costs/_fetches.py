@@ -27,7 +27,7 @@ def late_of(sizes: Sizes) -> Late:
     return sizes.late
 
 
-def pages_with_joined(pages: int, side: LateSide) -> float:
+def pages_with_matches(pages: int, side: LateSide) -> float:
     """Expected pages of a relation that have a row which joins, if these lie anywhere."""
     return yao(side.rows, side.rows / pages, side.matches) if pages and side.rows else 0.0
 
@@ -61,7 +61,7 @@ def parts_read(pages: int, parts: Parts, seeks: int) -> Traffic:
     return Traffic(seeks, pages * parts.requests, pages, pages * (1 - parts.share), further=pages * (parts.requests - 1))
 
 
-def keys_joined(kernel: str, sizes: Sizes, late: Late, memory: int) -> tuple[list[PhaseCounts], float]:
+def join_of_keys(kernel: str, sizes: Sizes, late: Late, memory: int) -> tuple[list[PhaseCounts], float]:
     """A join of keys with row ids by its own formula, for which minipages of both relations are scanned in the place of base files.
 
     Returns its phases, and the share of the results that the first of several finds.
@@ -93,12 +93,12 @@ def with_fetches(
         return tuple(phases)
     at = next((label for label in labels if sides[label][0] * sides[label][1].columns.share > memory / 2), labels[-1])
     other = next((label for label in labels if label != at), None)
-    pages = {label: math.ceil(pages_with_joined(*sides[label])) for label in labels}
+    pages = {label: math.ceil(pages_with_matches(*sides[label])) for label in labels}
     fetches = {label: parts_read(pages[label], sides[label][1].columns, pages[label]) for label in labels}
     fan_in = (memory - 1) // 2
     index = _SortedRuns(late.index, a.index)
     phases = _with_index(phases, found_first, index)
-    settled = index.settled(memory, fan_in)
+    settled = index.settle(memory, fan_in)
     free = memory - 1 - (len(index.runs) or late.index)
     if other is None or pages[other] * sides[other][1].columns.share <= free:
         rest = [PhaseCounts(f"fetch {other}", _neighbours(fetches[other], pages[other], *sides[other]))] if other else []
@@ -109,10 +109,10 @@ def with_fetches(
     if sort_again:
         again = _SortedRuns(ceil_div(late.results, carried), room)
         here = PhaseCounts(here.name, here.reads, here.writes + again.written_early)
-        settled = again.settled(memory, fan_in)
+        settled = again.settle(memory, fan_in)
         return (*phases, here, PhaseCounts(f"fetch {other}", fetches[other] + settled.reads + again.read(1), settled.writes))
     ranges = ceil_div(pages[other], max(1, math.floor((memory - 1) / sides[other][1].columns.share + 1e-9)))
-    writes, reads, aside = _distributed(late.results, carried, ranges, room, memory - 1, ranges)
+    writes, reads, aside = _distribution(late.results, carried, ranges, room, memory - 1, ranges)
     here = PhaseCounts(here.name, here.reads, here.writes + _by_page(writes))
     there = _neighbours(fetches[other], pages[other], *sides[other], ranges)
     return (*phases, here, PhaseCounts(f"fetch {other}", there + _by_page(reads), _by_page(aside)))
@@ -134,7 +134,7 @@ class _SortedRuns:
         early = self.runs[:-1]
         return Traffic(len(early), len(early), sum(early))
 
-    def settled(self, memory: int, fan_in: int) -> PhaseCounts:
+    def settle(self, memory: int, fan_in: int) -> PhaseCounts:
         """Write the last run, and merge the shortest ones until they can be merged at a time."""
         reads, writes = Traffic(), Traffic(1, 1, self.runs[-1]) if self.runs else Traffic()
         heapify(self.runs)
@@ -174,7 +174,7 @@ def _neighbours(fetches: Traffic, fetch_pages: int, pages: int, side: LateSide, 
     return Traffic(requests, requests, fetches.pages, fetches.spared)
 
 
-def _distributed(entries: int, a_page: int, ranges: int, most: int, later: int, all_ranges: int) -> tuple[float, float, float]:
+def _distribution(entries: int, a_page: int, ranges: int, most: int, later: int, all_ranges: int) -> tuple[float, float, float]:
     """Pages of entries that are put into files by ranges of pages, then read from these, and, of files of several ranges, written again.
 
     There are so many entries in `all_ranges`, of which `ranges` are divided into `most` files, and into `later` whenever one is again.
@@ -187,7 +187,7 @@ def _distributed(entries: int, a_page: int, ranges: int, most: int, later: int, 
             pages = file_pages(entries, a_page, size / all_ranges)
             writes, reads = writes + count * pages, reads + count * pages
             if size > 1:
-                below = _distributed(entries, a_page, size, later, later, all_ranges)
+                below = _distribution(entries, a_page, size, later, later, all_ranges)
                 reads, rewrites = reads + count * below[1], rewrites + count * (below[0] + below[2])
     return writes, reads, rewrites
 

@@ -3,10 +3,10 @@
 from models.allocation.buffers import HybridAllocation, exact
 from models.allocation.divisions import sub_buffer_pages
 from models.flush_patterns import n_hash
-from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts, written
+from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, in_parts, temporary_pages
 
 
-def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
+def partitioning(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     """TR section 7: |R0| = floor(WS / F) pages of R stay in memory; S' = ceil(|S| (1 - |R0| / |R|)) goes to disk.
 
     Every write of a buffer seeks.  In the second phase a bucket of R takes one request.
@@ -15,10 +15,10 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     if a.buckets == 0:
         return (PhaseCounts("partition", base),)
     resident = min(sizes.r, a.workspace // exact(sizes.fudge))
-    r = written(sizes.r - resident, sizes.r, sizes.r_temporary)
-    s = written(sizes.r - resident, sizes.r, sizes.s_temporary)
+    r = temporary_pages(sizes.r - resident, sizes.r, sizes.r_temporary)
+    s = temporary_pages(sizes.r - resident, sizes.r, sizes.s_temporary)
     share = (sizes.r - resident) / sizes.r if sizes.r else 0.0
-    writes = _written(sizes, a, r, sizes.tuples[0] * share) + _written(sizes, a, s, sizes.tuples[1] * share)
+    writes = _bucket_writes(sizes, a, r, sizes.tuples[0] * share) + _bucket_writes(sizes, a, s, sizes.tuples[1] * share)
     loads, seeks_of_s = min(a.buckets, r), min(a.buckets, s)
     return (
         PhaseCounts("partition", base, writes),
@@ -26,7 +26,7 @@ def partitioned(sizes: Sizes, a: HybridAllocation) -> tuple[PhaseCounts, ...]:
     )
 
 
-def _written(sizes: Sizes, a: HybridAllocation, pages: int, tuples: float) -> Traffic:
+def _bucket_writes(sizes: Sizes, a: HybridAllocation, pages: int, tuples: float) -> Traffic:
     """Writes of the buckets of one relation: an output buffer each, or by N-Hash as many at once as `models.flush_patterns` tells."""
     if getattr(sizes.options, "partition", "") != "n-hash" or not pages or not tuples:
         requests = in_parts(pages, a.output, a.buckets)

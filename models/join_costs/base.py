@@ -199,6 +199,6 @@ def in_parts(pages: int, per: Fraction | int, parts: int) -> int:
     return max(int(-(-pages // per)), min(parts, pages))
 
 
-def written(part: int, whole: int, temporary: int) -> int:
+def temporary_pages(part: int, whole: int, temporary: int) -> int:
     """Pages of a temporary that takes `part` of a relation of `whole` pages; all of it would take `temporary` pages."""
     return ceil_div(part * temporary, whole) if whole else 0

@@ -15,7 +15,7 @@ from models.allocation.buffers import (
     SimpleHashAllocation,
     exact,
 )
-from models.join_costs._fetches import late_of, pages_with_joined
+from models.join_costs._fetches import late_of, pages_with_matches
 from models.join_costs.base import FORMULAS, Late, PhaseCounts, Sizes, Traffic, ceil_div
 from models.page_fetching import cardenas, least_fetches, least_recently_used
 
@@ -87,7 +87,7 @@ def _naive(sizes: Sizes, late: Late, digests: Sizes, buffers: Allocation) -> flo
 
 def _fetches(sizes: Sizes, late: Late) -> float:
     frames = sizes.memory - (late.streams_in or 1)
-    r_pages, s_pages = pages_with_joined(sizes.r, late.r), pages_with_joined(sizes.s, late.s)
+    r_pages, s_pages = pages_with_matches(sizes.r, late.r), pages_with_matches(sizes.s, late.s)
     if sizes.options.fetch == "blocks":
         blocks = max(1, math.ceil(r_pages / max(1, frames - 2)))
         return r_pages + blocks * cardenas(sizes.s, late.results / blocks)

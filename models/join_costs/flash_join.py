@@ -4,7 +4,7 @@ Source: Tsirogiannis, Harizopoulos, Shah, Wiener and Graefe, "Query Processing T
 """
 
 from models.allocation.buffers import LateAllocation
-from models.join_costs._fetches import keys_joined, late_of, with_fetches
+from models.join_costs._fetches import join_of_keys, late_of, with_fetches
 from models.join_costs.base import PhaseCounts, Sizes
 
 ALLOCATION = LateAllocation
@@ -13,4 +13,4 @@ ALLOCATION = LateAllocation
 def counts(sizes: Sizes, a: LateAllocation) -> tuple[PhaseCounts, ...]:
     """The kernel by its own formula on keys, and the fetches, for which the join index is sorted by one relation after the other."""
     late = late_of(sizes)
-    return with_fetches(*keys_joined(late.inner, sizes, late, a.join), sizes, a, sort_again=True)
+    return with_fetches(*join_of_keys(late.inner, sizes, late, a.join), sizes, a, sort_again=True)

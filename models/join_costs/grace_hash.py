@@ -2,7 +2,7 @@
 
 from models.allocation.buffers import GraceAllocation
 from models.allocation.divisions import grace_as_hybrid, grace_hash
-from models.join_costs._partitions import partitioned
+from models.join_costs._partitions import partitioning
 from models.join_costs.base import PhaseCounts, Sizes
 
 ALLOCATION = GraceAllocation
@@ -15,4 +15,4 @@ def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> GraceAl
 
 def counts(sizes: Sizes, a: GraceAllocation) -> tuple[PhaseCounts, ...]:
     """TR section 6: as hybrid hash that keeps nothing in memory."""
-    return partitioned(sizes, grace_as_hybrid(a))
+    return partitioning(sizes, grace_as_hybrid(a))

@@ -2,7 +2,7 @@
 
 from models.allocation.buffers import HybridAllocation
 from models.allocation.divisions import hybrid_hash
-from models.join_costs._partitions import partitioned
+from models.join_costs._partitions import partitioning
 from models.join_costs.base import Sizes
 
 ALLOCATION = HybridAllocation
@@ -13,4 +13,4 @@ def allocate(sizes: Sizes, latency_ratio: float, access_ratio: float) -> HybridA
     return hybrid_hash(sizes.r, sizes.s, sizes.memory, latency_ratio, sizes.fudge)
 
 
-counts = partitioned
+counts = partitioning

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from models.allocation.buffers import SimpleHashAllocation, exact
 from models.allocation.divisions import simple_hash
-from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, written
+from models.join_costs.base import PhaseCounts, Sizes, Traffic, ceil_div, temporary_pages
 
 ALLOCATION = SimpleHashAllocation
 
@@ -27,11 +27,11 @@ def counts(sizes: Sizes, a: SimpleHashAllocation) -> tuple[PhaseCounts, ...]:
     shares = [(sizes.r - i * kept_r, sizes.s - i * kept_s) for i in range(iterations)]
     first, further = (PhaseCounts(name) for name in ("first", "further"))
     for i, (r, s) in enumerate(shares):
-        remainders = [r, s] if i == 0 else [written(r, sizes.r, sizes.r_temporary), written(s, sizes.s, sizes.s_temporary)]
+        remainders = [r, s] if i == 0 else [temporary_pages(r, sizes.r, sizes.r_temporary), temporary_pages(s, sizes.s, sizes.s_temporary)]
         reads, writes = Traffic(2, sum(ceil_div(pages, a.input) for pages in remainders), sum(remainders)), Traffic()
         if i + 1 < iterations:
             r, s = shares[i + 1]
-            passed = [written(r, sizes.r, sizes.r_temporary), written(s, sizes.s, sizes.s_temporary)]
+            passed = [temporary_pages(r, sizes.r, sizes.r_temporary), temporary_pages(s, sizes.s, sizes.s_temporary)]
             writes = Traffic(2, sum(ceil_div(pages, a.output) for pages in passed), sum(passed))
         if i == 0:
             first = replace(first, reads=reads, writes=writes)

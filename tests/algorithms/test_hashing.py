@@ -12,14 +12,14 @@ from algorithms.hashing.buckets import bucket_numbers
 from algorithms.hashing.table import TABLE_SALT, DirectTable, HashTable, hash_keys, table_of
 from flashsim.core.kernel import in_python
 from flashsim.storage.keys import NULL_KEY
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 from flashsim.testing.strict_driver import oracle
 
 KEYS = st.lists(st.one_of(st.integers(-3, 3), st.integers(NULL_KEY + 1, (1 << 63) - 1)), max_size=40)
 
 
 def tuples(codes) -> Tuples:
-    return keyed(np.array(codes, np.int64), np.arange(len(codes)))
+    return key_tuples(np.array(codes, np.int64), np.arange(len(codes)))
 
 
 @given(KEYS, KEYS)

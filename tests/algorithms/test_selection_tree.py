@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.sorting import tournament as tree
 from algorithms.sorting.runs import ReplacementSelection
-from flashsim.storage.rows import keyed
+from flashsim.storage.rows import key_tuples
 
 _LEAST, _MOST = -(1 << 63) + 1, (1 << 63) - 1
 keys = st.integers(-3, 3) | st.integers(_LEAST, _MOST) | st.sampled_from([_LEAST, _MOST, -(1 << 32), (1 << 32) - 1, 1 << 31])
@@ -62,7 +62,7 @@ def test_runs_are_those_of_a_heap(capacity):
     numbers, sizes = rng.integers(_LEAST, _MOST, 60_000), rng.integers(40, 60, 60_000)
     selection = ReplacementSelection(capacity, len(numbers))
     chosen, ends = [], []
-    for tuples, run_ends in selection.feed(keyed(numbers, np.arange(60_000)), sizes, last=True):
+    for tuples, run_ends in selection.feed(key_tuples(numbers, np.arange(60_000)), sizes, last=True):
         chosen += tuples.rows.tolist()
         if run_ends:
             ends.append(len(chosen))

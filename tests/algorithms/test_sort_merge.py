@@ -13,7 +13,7 @@ from algorithms.joins import sort_merge
 from algorithms.joins.base import JoinParameters
 from algorithms.sorting.runs import ReplacementSelection
 from flashsim.execution.requests import Work
-from flashsim.storage.rows import keyed
+from flashsim.storage.rows import key_tuples
 from flashsim.testing.strict_driver import oracle, relation_file, run
 from models.allocation.buffers import SortMergeAllocation
 from tests.tiers import examples
@@ -26,12 +26,12 @@ def select(keys, sizes, capacity, block=64):
     starts = range(0, max(1, len(keys)), block)
     for start in starts:
         part = slice(start, start + block)
-        tuples = keyed(keys[part], np.arange(len(keys))[part])
+        tuples = key_tuples(keys[part], np.arange(len(keys))[part])
         for chosen, run_ends in selection.feed(tuples, sizes[part], last=start == starts[-1]):
             runs[-1] += chosen.rows.tolist()
             if run_ends:
                 runs.append([])
-    return runs, selection.compared()
+    return runs, selection.take_comparisons()
 
 
 @settings(max_examples=examples(60))

@@ -69,7 +69,7 @@ def held_by(ext: at.Extension) -> list[int]:
 )  # fmt: skip
 def test_where_pages_go_that_leave_memory(design: str, flags: int, actions: int) -> None:
     ext, chosen = rested(design)
-    assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE, flags) == actions
+    assert manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE, flags) == actions
 
 
 def test_the_reference_has_every_design_with_its_parameters() -> None:
@@ -84,16 +84,16 @@ def test_while_the_ssd_is_filled_pages_of_scans_are_taken() -> None:
         ext, chosen = rested(name)
         ext.numbers[at.FILL] = 2
         for page in (0, 1):
-            assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE + page, SEQUENTIAL) == TO_SSD
+            assert manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE + page, SEQUENTIAL) == TO_SSD
             put(ext, chosen, page)
-        assert manager.when_evicted(ext, chosen.kernels, FIRST_PAGE + 2, SEQUENTIAL) == 0
+        assert manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE + 2, SEQUENTIAL) == 0
 
 
 def test_tac_takes_a_page_whose_extent_is_warmer_than_the_coldest() -> None:
     ext, tac = rested("tac", frames=2, extent=2)
 
     def miss(page: int, flags: int = 0) -> bool:
-        wanted = bool(manager.when_fetched(ext, tac.kernels, FIRST_PAGE + page, flags) & TO_SSD)
+        wanted = bool(manager.apply_on_fetch(ext, tac.kernels, FIRST_PAGE + page, flags) & TO_SSD)
         if wanted:
             put(ext, tac, page)
         return wanted
@@ -102,19 +102,19 @@ def test_tac_takes_a_page_whose_extent_is_warmer_than_the_coldest() -> None:
     assert not miss(4) and held_by(ext) == [0, 2]  # as warm as the coldest
     assert not miss(4, FOR_UPDATE) and ext.words[:4].tolist() == [1, 1, 2, 0]  # it is warmer, but is modified first
     assert miss(4) and held_by(ext) in ([4, 2], [0, 4])
-    manager.when_modified(ext, tac.kernels, FIRST_PAGE + 4)
+    manager.apply_on_modify(ext, tac.kernels, FIRST_PAGE + 4)
     assert manager.frame_of(ext, FIRST_PAGE + 4) == -1 and ext.numbers[at.INVALID] == 1 and 4 in held_by(ext)
-    assert manager.when_evicted(ext, tac.kernels, FIRST_PAGE + 4, DIRTY_PAGE) == TO_DISK | TO_SSD
+    assert manager.ask_on_evict(ext, tac.kernels, FIRST_PAGE + 4, DIRTY_PAGE) == TO_DISK | TO_SSD
     check_state(ext, tac.kernels)
 
 
 def test_tac_halves_temperatures_and_counts_costs() -> None:
     ext, tac = rested("tac", frames=4, extent=2, aging=5, random=900, sequential=0)
     for page, flags in ((0, 0), (0, 0), (2, 0), (4, SEQUENTIAL)):
-        manager.when_fetched(ext, tac.kernels, FIRST_PAGE + page, flags)
+        manager.apply_on_fetch(ext, tac.kernels, FIRST_PAGE + page, flags)
         put(ext, tac, page)
     assert ext.words[:3].tolist() == [1800, 900, 0]
-    manager.when_served(ext, tac.kernels, FIRST_PAGE, 0)
+    manager.apply_on_serve(ext, tac.kernels, FIRST_PAGE, 0)
     assert ext.words[:3].tolist() == [1350, 450, 0]
     check_state(ext, tac.kernels)
     assert manager.least(ext, tac.kernels, FIRST_PAGE) == FIRST_PAGE + 4
@@ -122,7 +122,7 @@ def test_tac_halves_temperatures_and_counts_costs() -> None:
 
 def test_how_often_tac_loses_a_write() -> None:
     ext, tac = rested("tac", pages=20_000, lost=30)
-    lost = [not manager.when_fetched(ext, tac.kernels, FIRST_PAGE + page, FOR_UPDATE) for page in range(20_000)]
+    lost = [not manager.apply_on_fetch(ext, tac.kernels, FIRST_PAGE + page, FOR_UPDATE) for page in range(20_000)]
     assert abs(np.mean(lost) - 0.3) < 4 * (0.3 * 0.7 / 20_000) ** 0.5
 
 
@@ -130,7 +130,7 @@ def test_how_often_tac_loses_a_write() -> None:
 def test_frames_are_taken_in_rotation(design: str) -> None:
     ext, chosen = rested(design, frames=3)
     assert [put(ext, chosen, page) for page in range(4)] == [0, 1, 2, 0]
-    manager.when_modified(ext, chosen.kernels, FIRST_PAGE + 2)
+    manager.apply_on_modify(ext, chosen.kernels, FIRST_PAGE + 2)
     assert held_by(ext) == [3, 1, -1]
     manager.hold(ext, FIRST_PAGE + 1)
     assert put(ext, chosen, 4, newer=1) == 2  # the one that is read is passed over
@@ -141,7 +141,7 @@ def test_frames_are_taken_in_rotation(design: str) -> None:
     manager.hold(ext, FIRST_PAGE + 4)
     manager.cleaned(ext, FIRST_PAGE + 4)
     manager.let_go(ext, chosen.kernels, FIRST_PAGE + 4)
-    manager.when_served(ext, chosen.kernels, FIRST_PAGE + 4, 0)
+    manager.apply_on_serve(ext, chosen.kernels, FIRST_PAGE + 4, 0)
     assert put(ext, chosen, 7) == (0 if design == "face" else 2)  # a second chance
     assert manager.due(ext, chosen.kernels) == -1
     check_state(ext, chosen.kernels)
@@ -179,12 +179,12 @@ def test_face_beside_a_queue() -> None:
         page = int(random.integers(30))
         if random.random() < 0.3:  # read from the SSD
             if entry := queue.find(page):
-                manager.when_served(ext, face.kernels, FIRST_PAGE + page, 0)
+                manager.apply_on_serve(ext, face.kernels, FIRST_PAGE + page, 0)
                 entry[2] = 1
             continue
         newer = int(random.integers(2))
         if newer:
-            manager.when_modified(ext, face.kernels, FIRST_PAGE + page)
+            manager.apply_on_modify(ext, face.kernels, FIRST_PAGE + page)
             queue.modify(page)
         if not queue.find(page):  # what the SSD holds as it is is not queued again
             queue.put(page, newer)
@@ -205,8 +205,8 @@ def test_a_page_that_leaves_the_ssd_for_memory_is_newer_there() -> None:
     ext, chosen = rested("exclusive")
     put(ext, chosen, 3, newer=1)
     put(ext, chosen, 4)
-    assert manager.when_served(ext, chosen.kernels, FIRST_PAGE + 3, 0)
-    assert not manager.when_served(ext, chosen.kernels, FIRST_PAGE + 4, 0)
+    assert manager.apply_on_serve(ext, chosen.kernels, FIRST_PAGE + 3, 0)
+    assert not manager.apply_on_serve(ext, chosen.kernels, FIRST_PAGE + 4, 0)
     assert held_by(ext) == [-1] * 8
 
 
@@ -252,7 +252,8 @@ def test_bad_designs_are_named(asked: str, error: type[FlashsimError], told: str
 
 def test_files_that_are_no_design_are_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
-    for text, told in (("", "does not define"), ("TITLE = 1\nimport absent_module\n", "absent_module")):
+    refusals = (("", "does not define"), ("TITLE = 1\nimport absent_module\n", "absent_module"), ("served = 1\n", "called on_serve now"))
+    for text, told in refusals:
         path.write_text(text, encoding="utf-8")
         with pytest.raises(FlashsimError, match=told):
             extension_design(str(path))

@@ -21,7 +21,7 @@ from flashsim.execution.requests import Algorithm, Drop, Emit, Flush, Mode, Phas
 from flashsim.storage.heap_file import File, HeapFile, heap_file, ranges
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Columns, FixedRows, Tuples, keyed
+from flashsim.storage.rows import Columns, FixedRows, Tuples, key_tuples
 from flashsim.storage.source.base import load_pair, open_source
 from tests.contract.drivers import run_everywhere, run_on_file
 from tests.contract.guide import write_members
@@ -165,13 +165,13 @@ def test_what_cannot_be_is_refused_in_one_line(files: tuple[HeapFile, HeapFile],
             yield Read(files[0], np.array([0, 1]), np.array([1]))
         elif step.startswith("no such row"):
             row = -1 if step.endswith("before") else len(files[0].relation)
-            yield Write(File("copy", files[0].layout), *one, keyed(np.array([1]), np.array([row]), np.array([0, 1])))
+            yield Write(File("copy", files[0].layout), *one, key_tuples(np.array([1]), np.array([row]), np.array([0, 1])))
         elif step == "not loaded":
             yield Read(heap_file(files[0].relation, PAGE), *one)
         elif step == "drop of a relation":
             yield Drop(files[0])
         else:
-            yield Write(digests, *one, keyed(np.arange(9), np.arange(9), np.array([0, 9])))
+            yield Write(digests, *one, key_tuples(np.arange(9), np.arange(9), np.array([0, 9])))
             yield Drop(digests)
             yield Read(digests, *one)
 
@@ -183,7 +183,7 @@ def test_a_file_that_was_dropped_is_empty_and_may_be_written_again(files: tuple[
     def program() -> Algorithm:
         digests, one = File("digests", Layout(DIGESTS, PAGE)), (np.array([0]), np.array([1]))
         for begin in (0, 100):
-            yield Write(digests, *one, keyed(np.arange(9) + begin, np.arange(9), np.array([0, 9])))
+            yield Write(digests, *one, key_tuples(np.arange(9) + begin, np.arange(9), np.array([0, 9])))
             found = yield Read(digests, *one)
             assert isinstance(found, Tuples) and np.array_equal(found.keys, np.arange(9) + begin)
             yield Drop(digests)

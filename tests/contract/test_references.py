@@ -8,7 +8,7 @@ import pytest
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.testing.contracts.workloads import ReferencesContract, drawn
 from tests.contract.members import each_of
-from traces.references import GENERATORS, generated
+from traces.references import GENERATORS, generated_trace
 
 #: What each member needs.
 _ASKED = {
@@ -49,4 +49,4 @@ class TestReferences(ReferencesContract):
 )
 def test_what_is_asked_for_wrongly_is_one_line(text: str, message: str) -> None:
     with pytest.raises((InvalidParameterError, UnknownNameError), match=message):
-        generated(text)
+        generated_trace(text)

@@ -7,7 +7,7 @@ import pytest
 from flashsim.core.errors import InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.testing.contracts.workloads import TransactionContract
 from tests.contract.members import each_of
-from traces.transactions import WORKLOADS, scaled, workload
+from traces.transactions import WORKLOADS, scale_stream, workload
 
 #: What each member needs.
 _ASKED = {"tpc-c": "warehouses=0.2", "tpc-e": "database=20MB", "tpc-h": "scale=0.02"}
@@ -24,7 +24,7 @@ class TestTransactions(TransactionContract):
 
 def test_a_workload_is_not_scaled_to_nothing() -> None:
     with pytest.raises(InvalidParameterError, match="above 0"):
-        scaled(workload("tpc-h:scale=0.02"), 0)
+        scale_stream(workload("tpc-h:scale=0.02"), 0)
 
 
 @pytest.mark.parametrize(

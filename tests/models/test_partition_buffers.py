@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flashsim.core.errors import InvalidParameterError
 from flashsim.device import presets
 from flashsim.experiments.formulas.drives import parallel_drive_of
-from models.partition_buffers import PartitionProblem, as_grace, published, ruled, searched
+from models.partition_buffers import PartitionProblem, as_grace, division_by_rule, published_division, search
 from models.partition_costs import Division, Input, cost
 from models.psync import Direction, ParallelDrive
 from tests.tiers import examples
@@ -29,7 +29,7 @@ def test_published_divisions() -> None:
     """Table 1, all seven rows: B, O and I."""
     rows = {5: (517, 1, 107), 10: (259, 4, 212), 20: (130, 19, 26), 30: (87, 42, 90), 50: (53, 115, 145), 100: (27, 445, 465)}
     for megabytes, row in (rows | {200: (14, 1664, 1664)}).items():
-        made = published(problem("micron-p300", megabytes))
+        made = published_division(problem("micron-p300", megabytes))
         assert (made.buckets, made.output, made.input) == row
         assert made.sub_buffer == (4096 if megabytes == 5 else 8192)
 
@@ -41,8 +41,8 @@ def test_rule_is_within_a_percent_of_every_division(megabytes: int, name: str) -
     asked = problem(name, megabytes)
     most = (asked.memory - 1) // asked.fewest()
     lengths = sorted({round(1.16**step) for step in range(80) if 1.16**step <= most})
-    best = asked.seconds(searched(asked, lengths, (0, 1)))
-    made = ruled(asked, worth=0)
+    best = asked.seconds(search(asked, lengths, (0, 1)))
+    made = division_by_rule(asked, worth=0)
     assert asked.seconds(made) <= 1.01 * best
     assert made.pages == asked.memory
 
@@ -51,9 +51,9 @@ def test_dip_at_twenty_megabytes_goes() -> None:
     """The published rule leaves 26 pages to the input buffer there, and reads longer than with 10 or 30 MB; ours does not."""
     for name in ("micron-p300", "samsung-sas-400gb"):
         asked = [problem(name, megabytes) for megabytes in (10, 20, 30)]
-        ten, twenty, thirty = (cost("n-hash", ORDERS, published(each), each.drive).read for each in asked)
+        ten, twenty, thirty = (cost("n-hash", ORDERS, published_division(each), each.drive).read for each in asked)
         assert twenty > 1.08 * max(ten, thirty)
-        assert asked[1].seconds(ruled(asked[1])) < 0.94 * asked[1].seconds(published(asked[1]))
+        assert asked[1].seconds(division_by_rule(asked[1])) < 0.94 * asked[1].seconds(published_division(asked[1]))
 
 
 directions = st.builds(
@@ -74,10 +74,10 @@ def test_drawn_drives(drive: ParallelDrive, pages: int, memory: int, page_size: 
     """Never slower than the published rule, within memory, and with room for tables."""
     asked = PartitionProblem((Input(pages, page_size, pages * 40.0), Input(4 * pages, page_size, pages * 160.0)), memory, drive)
     try:
-        paper = published(asked)
+        paper = published_division(asked)
     except InvalidParameterError:
         assume(False)
-    made = ruled(asked)
+    made = division_by_rule(asked)
     assert asked.seconds(made) <= asked.seconds(paper)
     allocation = as_grace(asked, made)
     assert max(allocation.phases()) <= memory
@@ -92,7 +92,7 @@ def test_rule_on_drawn_drives(drive: ParallelDrive, memory: int) -> None:
     lengths = [
         length for length in (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 48, 64, 96, 112) if length * 52 < asked.memory
     ]
-    assert asked.seconds(ruled(asked, worth=0)) <= 1.02 * asked.seconds(searched(asked, lengths, (0, 1)))
+    assert asked.seconds(division_by_rule(asked, worth=0)) <= 1.02 * asked.seconds(search(asked, lengths, (0, 1)))
 
 
 @given(drive=drives, factor=st.floats(2, 20))
@@ -101,8 +101,8 @@ def test_dearer_reads_lengthen_the_input_buffer(drive: ParallelDrive, factor: fl
     asked = PartitionProblem((ORDERS,), MEMORY[10], drive)
     dearer = replace(asked, drive=replace(drive, read=replace(drive.read, call_ms=drive.read.call_ms * factor + 1)))
     lengths, few = (1, 2, 3, 4), (0,)
-    assert searched(dearer, lengths, few).input >= searched(asked, lengths, few).input
-    assert dearer.seconds(ruled(dearer, worth=0)) >= asked.seconds(ruled(asked, worth=0))
+    assert search(dearer, lengths, few).input >= search(asked, lengths, few).input
+    assert dearer.seconds(division_by_rule(dearer, worth=0)) >= asked.seconds(division_by_rule(asked, worth=0))
 
 
 def test_as_a_join_takes_it() -> None:

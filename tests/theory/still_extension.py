@@ -8,10 +8,10 @@ from flashsim.storage.extension.design import TO_SSD
 from flashsim.storage.extension.state import FRAMES, USED, Extension
 
 TITLE = "still"
-fetched, served, modified, key = nothing, nothing, give_up, lru
+on_fetch, on_serve, on_modify, key = nothing, nothing, give_up, lru
 
 
 @lean_kernel
-def evicted(ext: Extension, page: int, flags: int) -> int:
+def on_evict(ext: Extension, page: int, flags: int) -> int:
     """While there is room."""
     return TO_SSD if ext.numbers[USED] < ext.numbers[FRAMES] else 0

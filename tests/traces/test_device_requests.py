@@ -108,7 +108,7 @@ def test_reading_in_order_doubles_the_window_and_reading_at_random_reads_what_is
     assert [row["dependency"] for row in requests(*at_once)][:4] == [-1, 0, 0, 1]
     window = ReadAhead(32)
     ends = [(0, sum(window.missing(0, 1)))]
-    ends += [(page, sum(window.marked())) for page in range(1, 130) if page == window.mark]
+    ends += [(page, sum(window.next_window())) for page in range(1, 130) if page == window.mark]
     # the counters of a loop device after each read of a page, Linux 6.18
     kernel = [(1, 12), (4, 16), (12, 24), (16, 32), (24, 48), (32, 64), (48, 96), (64, 128), (96, 160), (128, 192)]
     assert ends == [(0, 4), *kernel]

@@ -19,8 +19,8 @@ from traces.file.page_trace import keep, page_trace
 from traces.file.recording import ParquetWriter
 from traces.file.schema import make_batch
 from traces.page_format import lines
-from traces.references import generated
-from traces.references.base import expanded
+from traces.references import generated_trace
+from traces.references.base import expand
 
 
 def pages_of(path: Path, name: str | None = None) -> list[int]:
@@ -81,7 +81,7 @@ def test_requests_are_split_into_pages_and_writes_told_apart(tmp_path: Path) -> 
 
 def test_long_runs_come_in_parts() -> None:
     begin, counts = np.array([10, 0, 5]), np.array([BATCH + 3, 2, 2 * BATCH])
-    parts = list(expanded(begin, counts))
+    parts = list(expand(begin, counts))
     assert max(len(pages) for pages, _ in parts) == BATCH
     assert np.array_equal(
         np.concatenate([pages for pages, _ in parts]), np.concatenate([np.arange(a, a + n) for a, n in zip(begin, counts, strict=True)])
@@ -184,7 +184,7 @@ def test_ten_million_bytes_of_ids_are_read_in_batches(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("to", ["lines", "parquet"])
 def test_what_is_kept_is_complete_or_not_there(to: str, tmp_path: Path) -> None:
-    source = generated("zipf:pages=1000,references=6e5,write-share=0.2")
+    source = generated_trace("zipf:pages=1000,references=6e5,write-share=0.2")
     assert keep(source.batches(), tmp_path / "kept", to) == 600_000
     trace = page_trace(tmp_path / "kept")
     for ours, theirs in zip(trace.batches(), source.batches(), strict=True):

@@ -8,18 +8,18 @@ from scipy import stats
 
 from flashsim.core.request import Integers
 from flashsim.storage.source import open_source
-from traces.references import generated
-from traces.references.base import Zipf, scattered
+from traces.references import generated_trace
+from traces.references.base import Zipf, scatter
 from traces.references.tpch import Stream as Tpch
-from traces.references.tpch import _mixed
-from traces.references.ycsb import _hashed
+from traces.references.tpch import _mix
+from traces.references.ycsb import _hash
 
 #: A test of a right generator fails with this probability for a seed; seeds are fixed.
 _SIGNIFICANT = 1e-4
 
 
 def drawn(text: str) -> tuple[Integers, np.ndarray]:
-    batches = list(generated(text).batches())
+    batches = list(generated_trace(text).batches())
     writes = [np.zeros(len(batch.pages), np.bool_) if batch.writes is None else batch.writes for batch in batches]
     return np.concatenate([batch.pages for batch in batches]), np.concatenate(writes)
 
@@ -61,7 +61,7 @@ def test_ranks_of_one_draw_may_be_others_than_of_the_next() -> None:
 
 @pytest.mark.parametrize("pages", [1, 2, 3, 10, 4096, 10_007])
 def test_popular_pages_are_scattered_over_all(pages: int) -> None:
-    places = scattered(np.arange(pages), pages)
+    places = scatter(np.arange(pages), pages)
     assert np.array_equal(np.sort(places), np.arange(pages))
     if pages > 1000:
         gaps = np.diff(np.sort(places[:50]), append=pages)
@@ -71,7 +71,7 @@ def test_popular_pages_are_scattered_over_all(pages: int) -> None:
 @pytest.mark.parametrize("scrambled", ["yes", "no"])
 def test_pages_are_referenced_by_zipfs_law_and_written_by_chance(scrambled: str) -> None:
     pages, writes = drawn(f"zipf:pages=2000,references=6e5,skew=1.2,write-share=0.2,scrambled={scrambled}")
-    places = scattered(np.arange(2000), 2000) if scrambled == "yes" else np.arange(2000)
+    places = scatter(np.arange(2000), 2000) if scrambled == "yes" else np.arange(2000)
     assert fits(np.bincount(pages, minlength=2000)[places], np.arange(1, 2001.0) ** -1.2)
     assert stats.binomtest(int(writes.sum()), len(writes), 0.2).pvalue > _SIGNIFICANT
 
@@ -92,7 +92,7 @@ def test_scans_come_in_between() -> None:
     pages = drawn("mixture:pages=100,scanned=30,every=50,length=20,references=7e5")[0].reshape(-1, 70)
     assert (pages[:, :50] < 100).all()
     assert np.array_equal(pages[:, 50:].ravel(), 100 + np.arange(200_000) % 30)
-    assert fits(np.bincount(pages[:, :50].ravel())[scattered(np.arange(100), 100)], np.arange(1, 101.0) ** -0.99)
+    assert fits(np.bincount(pages[:, :50].ravel())[scatter(np.arange(100), 100)], np.arange(1, 101.0) ** -0.99)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_workloads_of_ycsb_write_their_share(workload: str, writes: float) -> No
 def test_ycsb_reads_by_its_hashed_ranks() -> None:
     """Of 50 records: each in proportion to the ranks that are hashed to it, of which the first 10**5 are reckoned and the rest is even."""
     pages = drawn("ycsb:workload=c,records=50,records-per-page=1,references=3e5")[0]
-    shares = np.bincount(_hashed(np.arange(100_000)) % 50, np.arange(1, 100_001.0) ** -0.99, 50)
+    shares = np.bincount(_hash(np.arange(100_000)) % 50, np.arange(1, 100_001.0) ** -0.99, 50)
     rest = ((1e10**0.01 - 1e5**0.01) / 0.01) / 50
     assert fits(np.bincount(pages, minlength=50), shares + rest)
 
@@ -124,7 +124,7 @@ def test_the_hash_of_ycsb_is_fnv_1a() -> None:
         hashed = 0xCBF29CE484222325
         for byte in value.to_bytes(8, "little"):
             hashed = (hashed ^ byte) * 0x100000001B3 % 2**64
-        assert _hashed(np.array([value]))[0] == abs(hashed - 2**64 if hashed >= 2**63 else hashed)
+        assert _hash(np.array([value]))[0] == abs(hashed - 2**64 if hashed >= 2**63 else hashed)
 
 
 def test_ycsb_reads_the_latest_records_most() -> None:
@@ -166,7 +166,7 @@ def test_orders_of_tpch_are_looked_up_in_proportion_to_their_lineitems() -> None
     orders = Tpch(scale=0.001, lookups="orders", page_size=512, references=4 * 10**6)
     table = orders.tables["orders"]
     pages = np.concatenate([batch.pages for batch in orders.batches()]).reshape(-1, len(table.levels) + 1)[:, -1] - table.first
-    lineitems = _mixed(np.arange(table.rows)) % 7 + 1
+    lineitems = _mix(np.arange(table.rows)) % 7 + 1
     assert fits(np.bincount(lineitems, minlength=8)[1:], np.ones(7)), "random in 1 to 7"
     assert fits(np.bincount(pages), np.bincount(np.arange(table.rows) // table.page_rows, lineitems))
 

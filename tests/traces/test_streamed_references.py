@@ -22,9 +22,9 @@ from flashsim.storage.pool.simulation import Simulation
 from pathlib import Path
 from traces.page_format import lines
 from traces.file.page_trace import page_trace
-from traces.references import generated
+from traces.references import generated_trace
 
-source = generated(f"zipf:pages={sys.argv[1]},references={sys.argv[2]},write-share=0.2")
+source = generated_trace(f"zipf:pages={sys.argv[1]},references={sys.argv[2]},write-share=0.2")
 if sys.argv[3]:
     lines.write(source.batches(), Path(sys.argv[3]))
     source = page_trace(sys.argv[3])

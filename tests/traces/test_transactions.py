@@ -13,8 +13,8 @@ from scipy import stats
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, SCANS, WRITES, Transactions, TransactionStream
 from flashsim.testing.contracts.workloads import first
-from traces.references import generated
-from traces.transactions import scaled, workload
+from traces.references import generated_trace
+from traces.transactions import scale_stream, workload
 from traces.transactions import tpc_c as tpcc
 from traces.transactions import tpc_h as tpch
 from traces.transactions._tpc_c_profiles import DELIVERY, NEW_ORDER, ORDER_STATUS, PAYMENT, STOCK_LEVEL
@@ -272,7 +272,7 @@ def test_scans_of_the_same_table_go_on_together() -> None:
 
 @pytest.mark.parametrize(("scale", "streams"), [(1, 2), (10, 3), (30, 4), (100, 5)])
 def test_streams_are_those_of_the_database_that_is_scaled(scale: float, streams: int) -> None:
-    small = scaled(workload(f"tpc-h:scale={scale}"), 0.01)
+    small = scale_stream(workload(f"tpc-h:scale={scale}"), 0.01)
     assert small.kinds[24:] == (*(f"stream {stream + 1}" for stream in range(streams)), "refreshes")
 
 
@@ -305,7 +305,7 @@ def test_queries_per_hour_are_what_the_paper_makes_of_its_two_tests() -> None:
 def test_generated_references_are_cut_into_transactions(text: str, each: int) -> None:
     stream = workload(f"{text},each={each},batch=1000")
     made = first(stream.batches(), 5001)
-    source = next(generated(text).batches())
+    source = next(generated_trace(text).batches())
     assert np.array_equal(made.references[:, FIRST], source.pages[: 5001 * each])
     if source.writes is not None:
         assert np.array_equal(made.references[:, MARKS] == WRITES, source.writes[: 5001 * each])
@@ -335,10 +335,10 @@ def test_a_recorded_block_trace_is_cut_into_pages_of_its_requests(tmp_path: Path
     stream = workload(f"{trace}:each=2")
     assert first(stream.batches(), 9).references.tolist() == [[1, 1, WRITES], [2, 1, WRITES], [0, 1, 0], [2, 1, 0]]
     with pytest.raises(InvalidParameterError, match="as large as it is"):
-        scaled(stream, 2)
+        scale_stream(stream, 2)
 
 
 def test_generated_references_are_scaled() -> None:
-    stream = scaled(workload("mixture:pages=9000,scanned=500,every=100,length=30"), 0.1)
+    stream = scale_stream(workload("mixture:pages=9000,scanned=500,every=100,length=30"), 0.1)
     assert stream.pages == 950
     assert first(stream.batches(), 5000).references[:, FIRST].max() == 949

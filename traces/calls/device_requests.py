@@ -183,7 +183,7 @@ class DeviceRequests:
                 numbers = self._fetch(file, begin, count, strand, time)
                 self._wait(strand, [number for number, start in numbers if start <= last], end)
             elif page == window.mark:
-                begin, count = window.marked(asked - page)
+                begin, count = window.next_window(asked - page)
                 for number, start in self._fetch(file, begin, count, strand, time):
                     self._arriving |= {(file, each): (number, time) for each in range(start, begin + count)}
             if (arrives := self._arriving.pop((file, page), None)) and time - arrives[1] < _UNDER_WAY:

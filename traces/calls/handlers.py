@@ -41,12 +41,12 @@ def name(reader: StraceReader, process: Process, arguments: list[str], base: dic
         new, is_exchange = _entry(reader, process, arguments, relative, 1 + relative), "RENAME_EXCHANGE" in arguments[-1]
         row |= {"file": opened.file if opened else reader.names.number(old), "other": new, "flags": schema.EXCHANGE * is_exchange}
         if call.startswith("link"):
-            reader.names.linked(row["file"], new)
+            reader.names.link(row["file"], new)
         else:
-            reader.names.renamed(old, new, is_exchange)
+            reader.names.rename(old, new, is_exchange)
     elif call.startswith("unlink"):
         row["file"] = reader.names.number(old)
-        reader.names.removed(old)
+        reader.names.remove(old)
     yield row
 
 
@@ -58,7 +58,7 @@ def move_root(reader: StraceReader, process: Process, arguments: list[str], base
 
 def _entry(reader: StraceReader, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
     """The absolute path of a name that a call makes, renames or removes, of which a symbolic link in its folder's path is followed."""
-    return reader.names.real(reader.named(process, arguments, relative, at), False)
+    return reader.names.real(reader.path_of(process, arguments, relative, at), False)
 
 
 def _source(reader: StraceReader, process: Process, arguments: list[str], path: str) -> tuple[OpenFile | None, str]:
@@ -136,7 +136,7 @@ def submit(reader: StraceReader, process: Process, arguments: list[str], base: d
             if call == "io_write" and opened.flags & schema.APPEND:
                 place = reader.names.sizes.get(opened.file)
             if call == "io_write" and place is not None:
-                reader.names.grown(opened.file, place + length)
+                reader.names.grow(opened.file, place + length)
             if call == "io_write" and reader.contents:
                 row["content"] = b"".join(unhex(each) for each, _ in STRING.findall(block))
                 if len(row["content"]) < length:
@@ -168,7 +168,7 @@ def transfer(reader: StraceReader, process: Process, arguments: list[str], base:
         if number is None and opened.position is not None:
             opened.position += count
         if name == "write" and opened.file >= 0 and place is not None:
-            reader.names.grown(opened.file, place + count)
+            reader.names.grow(opened.file, place + count)
         other = descriptor_of(arguments[second if name == "read" else first]).path
         row |= {"call": name, "offset": place if opened.file >= 0 else None, "length": count, "other": other}
         if name == "read":

@@ -114,7 +114,7 @@ class ReadAhead:
     Examples
     --------
     >>> window = ReadAhead(32)
-    >>> window.missing(0, 1), window.marked(), window.marked()
+    >>> window.missing(0, 1), window.next_window(), window.next_window()
     ((0, 4), (4, 8), (12, 4))
     """
 
@@ -150,7 +150,7 @@ class ReadAhead:
             return page, self.size
         return page, asked
 
-    def marked(self, asked: int = 1) -> tuple[int, int]:
+    def next_window(self, asked: int = 1) -> tuple[int, int]:
         """First page and number of pages of the next window, as the reader comes to the mark and asks for so many more."""
         self.begin += self.size
         size = _next_size(self.size, max(self.most, min(asked, _LARGEST)))

@@ -87,7 +87,7 @@ class PathNamespace:
                 self.sizes[self._by_path[path]] = 0
         return self._by_path[path]
 
-    def renamed(self, old: str, new: str, is_exchange: bool = False) -> None:
+    def rename(self, old: str, new: str, is_exchange: bool = False) -> None:
         """A file, or a folder with all below it, has another path; a rename to another path of the same file does nothing."""
         if old in self._by_path and self._by_path[old] == self._by_path.get(new):
             return
@@ -106,12 +106,12 @@ class PathNamespace:
     def _below(self, path: str) -> dict[str, int]:
         return {each: number for each, number in self._by_path.items() if each == path or each.startswith(path + "/")}
 
-    def linked(self, file: int, new: str) -> None:
+    def link(self, file: int, new: str) -> None:
         """A file has one more path."""
         self._by_path[new] = file
         self._paths.setdefault(file, set()).add(new)
 
-    def removed(self, path: str) -> None:
+    def remove(self, path: str) -> None:
         self._by_path.pop(path, None)
         self._links.pop(path, None)
 
@@ -141,7 +141,7 @@ class PathNamespace:
             tail = f"/{part}{tail}"
         return path
 
-    def grown(self, file: int, end: int) -> None:
+    def grow(self, file: int, end: int) -> None:
         """Bytes up to `end` of a file are written."""
         if file in self.sizes:
             self.sizes[file] = max(self.sizes[file], end)

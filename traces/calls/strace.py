@@ -125,7 +125,7 @@ class StraceReader:
         begun.text = inner
         yield from self._call(thread, begun, result, int(took[1]) * SECONDS + int(took[2]) if took else None)
 
-    def _opened(self, process: Process, descriptor: Descriptor) -> OpenFile:
+    def _open_file(self, process: Process, descriptor: Descriptor) -> OpenFile:
         """Open file of a descriptor; one that nothing was seen to open has a position that is not known."""
         opened = process.descriptors.get(descriptor.number)
         is_file = kind_of(descriptor.path) == "file"
@@ -178,7 +178,7 @@ class StraceReader:
     def on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]:
         """The open file that a call works on, and its row with what is known of that file."""
         descriptor = descriptor_of(text)
-        opened = self._opened(process, descriptor)
+        opened = self._open_file(process, descriptor)
         return opened, base | {"file": opened.file, "path": descriptor.path, "kind": kind_of(descriptor.path), "flags": opened.flags}
 
     def data(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -203,7 +203,7 @@ class StraceReader:
         if is_moving and base["error"] is None:
             opened.position = place if place is None else place + result
         if is_write and opened.file >= 0 and place is not None:
-            self.names.grown(opened.file, place + result)
+            self.names.grow(opened.file, place + result)
         if is_write and self.is_output(opened, row):
             row["flags"] |= schema.PRINTED
         if is_write and self.contents and (row["kind"] == "file" or row["flags"] & schema.PRINTED):
@@ -238,19 +238,19 @@ class StraceReader:
         process.assign(base["result"], opened, "O_CLOEXEC" in words)
         if string_of(arguments[name.startswith("openat")]) is None:
             return
-        given = self.named(process, arguments, name.startswith("openat"))
+        given = self.path_of(process, arguments, name.startswith("openat"))
         path, is_unnamed = base.get("path", given), "O_TMPFILE" in words
         kind = kind_of(path)
         if kind == kind_of(given) == "file" and path != given and not is_unnamed:
             self.names.leads(given, path)
         if is_unnamed:
-            self.names.removed(path)
+            self.names.remove(path)
         opened.file = self.names.number(path) if kind == "file" else -1
         if kind == "file" and (flags & schema.TRUNCATE or is_unnamed):
             self.names.sizes[opened.file] = 0
         yield base | {"file": opened.file, "path": path, "kind": kind, "flags": flags}
 
-    def named(self, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
+    def path_of(self, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
         """The absolute path that a call names, by a string, or by a folder's descriptor and a string."""
         text = string_of(arguments[at + relative]) or ""
         folder = (descriptor_of(arguments[at]).path if relative else "") or process.folder
@@ -273,7 +273,7 @@ class StraceReader:
                 opened, row = self.on(process, arguments[0], base)
                 file = opened.file if row["kind"] == "file" else -1
             else:
-                file = self.names.number(self.names.real(self.named(process, arguments, True), True))
+                file = self.names.number(self.names.real(self.path_of(process, arguments, True), True))
             if file >= 0:
                 self.names.sizes[file] = int(match[1] or match[2])
 
@@ -308,7 +308,7 @@ class StraceReader:
 
     def enter(self, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
         if base["error"] is None:
-            process.folder = descriptor_of(arguments[0]).path if base["call"] == "fchdir" else self.named(process, arguments, False)
+            process.folder = descriptor_of(arguments[0]).path if base["call"] == "fchdir" else self.path_of(process, arguments, False)
 
     def sync(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A program asks for its writes to be durable."""
@@ -322,7 +322,7 @@ class StraceReader:
 
     def resize(self, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if base["call"] == "truncate":
-            path = self.named(process, arguments, False)
+            path = self.path_of(process, arguments, False)
             opened = process.at(path)
             path = (self.names.path_of(opened.file) if opened else None) or self.names.real(path, True)
             row = base | {"file": opened.file if opened else self.names.number(path), "path": path, "kind": kind_of(path)}
@@ -332,7 +332,7 @@ class StraceReader:
             start, length = integer_of(arguments[2]) or 0, integer_of(arguments[3]) or 0
             row |= {"offset": start, "length": length, "other": arguments[1]}
             if base["error"] is None and "KEEP_SIZE" not in arguments[1]:
-                self.names.grown(row["file"], start + length)
+                self.names.grow(row["file"], start + length)
         else:
             row["length"] = integer_of(arguments[1])
             if base["error"] is None and row["length"] is not None:

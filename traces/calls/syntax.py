@@ -43,20 +43,20 @@ def hexadecimal(text: str) -> str:
 
 
 def path_of(text: str) -> str:
-    return escaped(unhex(text).decode(errors="surrogateescape"))
+    return escape(unhex(text).decode(errors="surrogateescape"))
 
 
-def escaped(path: str) -> str:
+def escape(path: str) -> str:
     r"""The system's path as a recording has it, in which a byte that is not UTF-8 is six letters, such as ``\udcff``."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-def unescaped(path: str) -> str:
+def unescape(path: str) -> str:
     r"""The system's path that a recording has.
 
     Examples
     --------
-    >>> unescaped(r"/tmp/a\udcff").encode(errors="surrogateescape")
+    >>> unescape(r"/tmp/a\udcff").encode(errors="surrogateescape")
     b'/tmp/a\xff'
     """
     return _BYTE.sub(lambda match: chr(int(match[1], 16)), path)

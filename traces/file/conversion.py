@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flashsim.core.protocols import Progress
-from traces.file.excerpt import Source, recognised
+from traces.file.excerpt import Source, with_format
 from traces.file.recording import complete_file
 from traces.file.schema import SCHEMA, Batches, default, unknown_columns
 from traces.format.base import WritableFormat, load_format, load_writable
@@ -52,15 +52,15 @@ class Conversion:
 
 def convert(source: Source, target: str | Path, to: str, progress: Progress | None = None) -> Conversion:
     """Write a trace file, or a part of it, in another format; it appears under its name only once it is complete."""
-    member, whole = load_writable(to), recognised(source)
+    member, whole = load_writable(to), with_format(source)
     conversion = Conversion(in_order=member.IN_ORDER, left_out=load_format(whole.format or "").LEAVES_OUT)
     with complete_file(Path(target)) as partial:
-        member.write(_watched(whole.batches(), conversion, member, progress), partial)
+        member.write(_watch(whole.batches(), conversion, member, progress), partial)
     conversion.dropped = [name for name in SCHEMA.names if name in conversion.dropped]
     return conversion
 
 
-def _watched(batches: Batches, conversion: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
+def _watch(batches: Batches, conversion: Conversion, member: WritableFormat, progress: Progress | None) -> Batches:
     latest = 0
     for batch in batches:
         for name in SCHEMA.names:

@@ -56,7 +56,7 @@ class Excerpt:
         return not self.devices and not self.start and self.window is None
 
     @property
-    def timed(self) -> bool:
+    def has_time_limits(self) -> bool:
         return bool(self.start) or self.window is not None
 
     def batches(self) -> Batches:
@@ -95,7 +95,7 @@ def requests_of(source: Source) -> Batches:
     return source.batches() if isinstance(source, Excerpt) else read_trace(source)
 
 
-def recognised(source: Source) -> Excerpt:
+def with_format(source: Source) -> Excerpt:
     """An excerpt whose format is known."""
     excerpt = source if isinstance(source, Excerpt) else Excerpt(source)
     return excerpt if excerpt.format else replace(excerpt, format=recognise(excerpt.path))
@@ -136,7 +136,7 @@ class _Cutting:
 
     def _name(self) -> str:
         parts = [f"device {', '.join(map(str, sorted(self._excerpt.devices)))}"] if self._excerpt.devices else []
-        if self._excerpt.timed:
+        if self._excerpt.has_time_limits:
             until = "the end" if self._end == units.NEVER else units.format_duration(self._end)
             parts.append(f"from {units.format_duration(self._excerpt.start)} to {until}")
         return " ".join(parts)
@@ -150,10 +150,10 @@ class _Cutting:
             matches &= np.isin(device, list(self._excerpt.devices))
         arrival = batch.column("arrival")
         if self._origin is None:
-            if self._excerpt.timed and not arrival[0].is_valid:
+            if self._excerpt.has_time_limits and not arrival[0].is_valid:
                 raise errors.InvalidParameterError("start", self._name(), "the trace does not say when its first request arrived")
             self._origin = int(arrival[0].as_py() or 0)
-        if self._excerpt.timed:
+        if self._excerpt.has_time_limits:
             since = arrival.fill_null(self._origin).to_numpy() - self._origin
             if arrival.null_count:
                 latest = np.maximum(np.maximum.accumulate(since), self._latest)

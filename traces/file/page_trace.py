@@ -11,12 +11,12 @@ from flashsim.core import errors, units
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
 from flashsim.core.transactions import ReferenceBatches, References
-from traces.file.excerpt import Excerpt, Source, recognised
+from traces.file.excerpt import Excerpt, Source, with_format
 from traces.file.recording import complete_file
 from traces.file.schema import column, unknown_columns
 from traces.format.base import FORMATS, candidates, doubts, unknown_file
 from traces.page_format.base import PAGE_FORMATS, load_page_format
-from traces.references.base import expanded, pieces
+from traces.references.base import expand, pieces
 
 #: Pages of a database, and what requests to devices are split into where nobody says.
 PAGE_SIZE = 4 * units.KIB
@@ -76,7 +76,7 @@ def references_of(batch: pa.RecordBatch, page_size: int = PAGE_SIZE) -> Referenc
     first, end = offset // page_size, -(-(offset + np.minimum(length, MOST_TOUCHED)) // page_size)
     touching = (length > 0) & ((operation == READ) | (operation == WRITE))
     known = "operation" not in unknown_columns(batch.schema)
-    for pages, requests in expanded((device.astype(np.int64) << _DEVICE_SHIFT) + first, np.where(touching, end - first, 0)):
+    for pages, requests in expand((device.astype(np.int64) << _DEVICE_SHIFT) + first, np.where(touching, end - first, 0)):
         yield References(pages, operation[requests] == WRITE if known else None)
 
 
@@ -103,7 +103,7 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
         raise errors.UnknownNameError("trace format", kind, {*own, *of_requests})
     if not kind and not candidates(path):
         raise unknown_file(path, sorted({*own, *of_requests}))
-    return PageTrace(recognised(excerpt), page_size)
+    return PageTrace(with_format(excerpt), page_size)
 
 
 def keep(batches: ReferenceBatches, path: str | Path, to: str = "parquet", progress: Progress | None = None) -> int:

@@ -62,7 +62,7 @@ def new_events(count: int) -> Events:
     return events
 
 
-def joined(pieces: Sequence[Events]) -> Events:
+def concatenate(pieces: Sequence[Events]) -> Events:
     """Events one after the other (NumPy copies records of numbers several times as fast as records of fields)."""
     return np.concatenate([piece.view(np.int64) for piece in pieces]).view(EVENT)
 
@@ -79,7 +79,7 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
     first, numbers = 0, _text.DeviceNumbers()
     waiting = issued = new_events(0)
     for batch in chain(_in_order(map(issues.of, events())), [new_events(0)]):
-        both = joined([waiting, issued, batch])
+        both = concatenate([waiting, issued, batch])
         # an empty table of extents with room for all events, and of each event the next in its list
         _pair(both, np.full((1 << max(4, (2 * len(both)).bit_length()), 5), -1), np.full(len(both), -1))
         paired, new = both[len(waiting) : len(waiting) + len(issued)], both[len(waiting) + len(issued) :]
@@ -90,7 +90,7 @@ def requests(events: Callable[[], Iterator[Events]], path: Path) -> Batches:
             yield _batch(paired, path, first, numbers)
             first += len(paired)
         issued = new.take(np.flatnonzero(new["action"] == ISSUED))
-        waiting = joined([again, new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0)))])
+        waiting = concatenate([again, new.take(np.flatnonzero((new["action"] == QUEUED) & (new["arrival"] < 0)))])
     if len(issued):
         yield _batch(issued, path, first, numbers)
     for what in issues.losses():
@@ -173,24 +173,24 @@ def _outside(queued: Events, issued: Events) -> int:
 def _in_order(batches: Iterator[Events]) -> Iterator[Events]:
     """Events in order of time, a window or more at once, as far as none is more than a window out of its place."""
     earlier = new_events(0)
-    for batch in map(sorted_events, _grouped(batches)):
+    for batch in map(sorted_events, _group(batches)):
         if len(earlier) and len(batch) and batch["time"][0] <= earlier["time"][-1]:
-            both = sorted_events(joined([earlier, batch]))
+            both = sorted_events(concatenate([earlier, batch]))
             earlier, batch = both[: len(earlier)], both[len(earlier) :]
         yield earlier
         earlier = batch
     yield earlier
 
 
-def _grouped(batches: Iterator[Events]) -> Iterator[Events]:
+def _group(batches: Iterator[Events]) -> Iterator[Events]:
     pieces, count = [new_events(0)], 0
     for batch in batches:
         pieces.append(batch)
         count += len(batch)
         if count >= _WINDOW:
-            yield joined(pieces)
+            yield concatenate(pieces)
             pieces, count = [new_events(0)], 0
-    yield joined(pieces)
+    yield concatenate(pieces)
 
 
 def sorted_events(events: Events) -> Events:
@@ -325,7 +325,7 @@ def events_of(batches: Batches, name: str) -> Iterator[Events]:
         requests += batch.num_rows
         if requests < _WINDOW:
             continue
-        pending = sorted_events(joined([pending, *new]))
+        pending = sorted_events(concatenate([pending, *new]))
         _check_order(pending, written, name)
         ready = int(np.searchsorted(pending["time"], reach))
         if len(pending) - ready > _MOST_HELD:
@@ -335,7 +335,7 @@ def events_of(batches: Batches, name: str) -> Iterator[Events]:
         yield pending[:ready]
         written = int(pending["time"][ready - 1]) if ready else written
         pending, new, requests = pending[ready:], [new_events(0)], 0
-    pending = sorted_events(joined([pending, *new]))
+    pending = sorted_events(concatenate([pending, *new]))
     _check_order(pending, written, name)
     yield pending
 

@@ -177,7 +177,7 @@ class Reader:
 
 def _whole(lines: _text.Lines, column: TraceColumn) -> Integers:
     if not column.decimals:
-        return lines.scaled(column.name, column.unit)
+        return lines.scaled_column(column.name, column.unit)
     exact = pc.multiply(lines.table.column(column.name).cast(pa.decimal256(53, 15)), pa.scalar(Decimal(column.unit), pa.decimal256(20)))
     lines.refuse(pc.not_equal(pc.floor(exact), exact).to_numpy(), f"{column.name} must be whole bytes")
     least, most = (pa.scalar(Decimal(bound), exact.type) for bound in (0, units.NEVER))
@@ -192,7 +192,7 @@ def _times(lines: _text.Lines, column: TraceColumn) -> tuple[Integers, _text.Boo
     if column.iso:
         return _instants(lines, column)
     rows = replace(lines, table=pa.table({column.name: pc.fill_null(values, 0)}))
-    scale = rows.times if column.decimals else rows.scaled
+    scale = rows.times if column.decimals else rows.scaled_column
     return scale(column.name, column.unit), values.is_valid().to_numpy()
 
 
@@ -279,11 +279,11 @@ class ColumnsOfText(WritableFormat):
 
     def read(self, path: Path) -> Batches:
         reader, types = Reader(self._columns, self._unknown), {column.name: column.type for column in self._columns}
-        edit, nulls = (self._tightened if self._table.get("loose") else None), [self._unknown] if self._unknown else []
+        edit, nulls = (self._without_blanks if self._table.get("loose") else None), [self._unknown] if self._unknown else []
         chunks = _text.read_words(path, types) if self._separator == " " else _text.read_csv(path, types, edit, nulls)
         yield from map(reader.batch, chunks)
 
-    def _tightened(self, data: bytes) -> bytes:
+    def _without_blanks(self, data: bytes) -> bytes:
         """Lines without blanks, and without fields after those that are named."""
         plain = data.replace(b" ", b"").replace(b"\t", b"")
         rest = re.compile(rb"^((?:[^,\n]*,){%d}[^,\n]*),.*$" % (len(self._columns) - 1), re.MULTILINE)

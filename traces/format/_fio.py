@@ -67,7 +67,7 @@ class IOLog(WritableFormat):
             columns: dict[str, Any] = lines.extents("offset", "length") | {"device": device}
             _text.refuse_lengths(operations, columns["length"], lines.refuse)
             if self._is_stamped:
-                stamps = lines.scaled("time", units.MICROSECONDS)
+                stamps = lines.scaled_column("time", units.MICROSECONDS)
                 before = np.append(last, stamps[:-1])
                 columns["arrival"] = now + np.cumsum(np.where(before > 0, np.maximum(stamps - before, 0), 0))
                 now, last = int(columns["arrival"][-1]), int(stamps[-1])

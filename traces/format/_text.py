@@ -103,7 +103,7 @@ class Lines:
         self.refuse(places.is_null().to_numpy(zero_copy_only=False), f"{name} must be one of {', '.join(values)}")
         return places.cast(pa.int64()).to_numpy()
 
-    def scaled(self, name: str, unit: int) -> Integers:
+    def scaled_column(self, name: str, unit: int) -> Integers:
         """A column of whole numbers, not negative, times `unit`."""
         values = self.numbers(name)
         self.refuse((values < 0) | (values >= NEVER // unit), f"{name} must be in [0, {NEVER // unit})")
@@ -122,7 +122,7 @@ class Lines:
 
     def extents(self, offset: str, length: str, offset_unit: int = 1, length_unit: int = 1) -> dict[str, Integers]:
         """Offset and length in bytes; their sum must be a place on a device."""
-        begin, size = self.scaled(offset, offset_unit), self.scaled(length, length_unit)
+        begin, size = self.scaled_column(offset, offset_unit), self.scaled_column(length, length_unit)
         self.refuse(begin + size >= NEVER, "the request ends beyond any device")
         return {"offset": begin, "length": size}
 

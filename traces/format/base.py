@@ -50,7 +50,7 @@ class Format(Protocol):
         """
 
     @optional
-    def configured(self, options: str) -> Format:
+    def with_options(self, options: str) -> Format:
         """A format that knows what its files do not say of themselves.
 
         Raises
@@ -74,7 +74,7 @@ class Format(Protocol):
 #: Readers of the formats that tables describe, by the ``reader`` that a table names, or columns.
 _READERS = {"columns": ("traces.format._columns", "ColumnsOfText"), "fio": ("traces.format._fio", "IOLog")}
 
-FORMATS = Family("traces.format", "trace format", Format, tables="traces.format.base:from_table")
+FORMATS = Family("traces.format", "trace format", Format, tables="traces.format.base:from_table", renamed={"configured": "with_options"})
 
 
 def from_table(name: str, table: Mapping[str, Any]) -> Format:
@@ -111,9 +111,9 @@ class WritableFormat(Format, Protocol):
 
 @cache
 def load_format(name: str) -> Format:
-    """A member, by name or as the path of a Python file, or as ``name:options`` (`Format.configured`)."""
+    """A member, by name or as the path of a Python file, or as ``name:options`` (`Format.with_options`)."""
     member, colon, options = name.partition(":")
-    return FORMATS.load(member).configured(options) if colon else FORMATS.load(name)
+    return FORMATS.load(member).with_options(options) if colon else FORMATS.load(name)
 
 
 @cache

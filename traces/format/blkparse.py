@@ -94,7 +94,7 @@ def _events(path: Path) -> Iterator[Events]:
         while at < len(ended):
             rows = np.empty((ended.count(b"\n", at), _COLUMNS), np.int64)
             count, lines, length, how = _scan(text[at:], rows)
-            yield _decoded(rows[:count])
+            yield _decode(rows[:count])
             at, line = at + length, line + lines
             if how == _WHOLE:
                 break
@@ -113,7 +113,7 @@ def _events(path: Path) -> Iterator[Events]:
             raise errors.DamagedFileError(f"trace: {path}, line {line}: {_WHY[how]}{letters}")
 
 
-def _decoded(rows: Integers) -> Events:
+def _decode(rows: Integers) -> Events:
     events = _block_events.new_events(len(rows))
     for column, field in (("time", _TIME), ("action", _ACTION), ("flags", _FLAGS)):
         events[column] = rows[:, field]

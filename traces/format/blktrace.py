@@ -97,7 +97,7 @@ def _order(begin: bytes) -> Order | None:
 
 def read(path: Path) -> Batches:
     """Requests in order of issue (`traces.format._block_events`); all files of the processors together, if the name is one of theirs."""
-    return _block_events.requests(lambda: _merged(_processors(path)), path)
+    return _block_events.requests(lambda: _merge(_processors(path)), path)
 
 
 def _processors(path: Path) -> list[Path]:
@@ -109,7 +109,7 @@ def _processors(path: Path) -> list[Path]:
     return [file for _, file in sorted(files.items()) if file.stat().st_size]
 
 
-def _merged(paths: list[Path]) -> Iterator[Events]:
+def _merge(paths: list[Path]) -> Iterator[Events]:
     """The events of several files in order of time, as far as each file is."""
     sources = [_events(path) for path in paths]
     if len(sources) == 1:
@@ -124,7 +124,9 @@ def _merged(paths: list[Path]) -> Iterator[Events]:
                 at_end[number], buffers[number] = batch is None, buffers[number] if batch is None else batch
         limit = min((int(buffers[number]["time"].max()) for number, end in enumerate(at_end) if not end), default=units.NEVER)
         is_ready = [events["time"] <= limit for events in buffers]
-        yield _block_events.sorted_events(_block_events.joined([events[chosen] for events, chosen in zip(buffers, is_ready, strict=True)]))
+        yield _block_events.sorted_events(
+            _block_events.concatenate([events[chosen] for events, chosen in zip(buffers, is_ready, strict=True)])
+        )
         buffers = [events[~chosen] for events, chosen in zip(buffers, is_ready, strict=True)]
 
 
@@ -144,7 +146,7 @@ def _events(path: Path) -> Iterator[Events]:
                 is_record = number & 0xFFFFFF00 == _MAGIC
                 what = f"version {number & 0xFF}, but {_VERSION} is read" if is_record else "no record begins there"
                 raise errors.DamagedFileError(f"trace: {path}, record {first + count} at byte {at + used}: {what}")
-            yield _decoded(path, first, at, data, places[:count], order)
+            yield _decode(path, first, at, data, places[:count], order)
             data, at, first = data[used:], at + used, first + count
         if (_MAGIC | _VERSION).to_bytes(4, order) in data[_SIZE:]:  # records follow: it is damaged rather than cut short
             raise errors.DamagedFileError(f"trace: {path}, record {first} at byte {at}: its payload is longer than the file")
@@ -173,7 +175,7 @@ def _places(data: _records.Bytes, little: bool, places: Integers) -> tuple[int, 
     return count, at, False
 
 
-def _decoded(path: Path, first: int, at: int, data: bytes, places: Integers, order: Order) -> Events:
+def _decode(path: Path, first: int, at: int, data: bytes, places: Integers, order: Order) -> Events:
     packed = len(places) and places[-1] == (len(places) - 1) * _SIZE
     every = np.frombuffer(data, np.uint8)
     whole = every[: len(places) * _SIZE] if packed else every[places[:, None] + np.arange(_SIZE)].reshape(-1)

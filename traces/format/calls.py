@@ -19,7 +19,7 @@ from traces.calls.page_cache import HostSettings
 from traces.calls.schema import KEY, Recording, table_of
 from traces.file.schema import DAMAGE, Batches
 from traces.format.base import Example, Format
-from traces.references.base import parsed
+from traces.references.base import parse
 
 TITLE = "a recording of a program, through a page cache and a file system"
 BASIS = "Parquet with the mark of a recording"
@@ -47,8 +47,8 @@ class RecordingHost(Format):
         except DAMAGE:
             return False
 
-    def configured(self, options: str) -> Format:
-        return type(self)(parsed(f"{self.NAME}:{options}", HostSettings, {}))
+    def with_options(self, options: str) -> Format:
+        return type(self)(parse(f"{self.NAME}:{options}", HostSettings, {}))
 
     def read(self, path: Path) -> Batches:
         """The requests in order of their issue, with what each waited for."""
@@ -88,4 +88,4 @@ EXAMPLE = Example(
     ],
 )
 _host = RecordingHost(HostSettings())
-recognise, configured, read = _host.recognise, _host.configured, _host.read
+recognise, with_options, read = _host.recognise, _host.with_options, _host.read

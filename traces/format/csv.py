@@ -25,7 +25,7 @@ from traces.file.schema import Batches
 from traces.format import _text
 from traces.format._columns import NAMES, SIZES, TIMES, Reader, TraceColumn, guess
 from traces.format.base import Example, Format
-from traces.references.base import expanded
+from traces.references.base import expand
 
 TITLE = "CSV with a header of names"
 LEAVES_OUT = "columns that are no part of a request"
@@ -112,7 +112,7 @@ def repeats(lines: _text.Lines, column: str) -> Iterator[Integers]:
     """The lines of a table, each as often as a column says, by their rows, some at a time."""
     counts = lines.numbers(column)
     lines.refuse(~((counts >= 1) & (counts <= _MOST_REPEATS)), f"{column} must be in [1, {_MOST_REPEATS}]")
-    yield from (rows for _, rows in expanded(np.zeros(len(counts), np.int64), counts))
+    yield from (rows for _, rows in expand(np.zeros(len(counts), np.int64), counts))
 
 
 class _NamedColumns(Format):
@@ -132,7 +132,7 @@ class _NamedColumns(Format):
         fits = {"offset", "length"} <= {guess(name)[0] for name in layout.names}
         return fits and len(_fields(lines[1], layout.delimiter)) == len(layout.names)
 
-    def configured(self, options: str) -> Format:
+    def with_options(self, options: str) -> Format:
         columns = dict[str, TraceColumn]()
         for each in options.split(","):
             role, equals, column = each.strip().partition("=")
@@ -214,4 +214,4 @@ def _of_requests(lines: _text.Lines, columns: Mapping[str, TraceColumn]) -> _tex
 
 
 _named = _NamedColumns()
-recognise, configured, read, basis = _named.recognise, _named.configured, _named.read, _named.basis
+recognise, with_options, read, basis = _named.recognise, _named.with_options, _named.read, _named.basis

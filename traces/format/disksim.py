@@ -53,7 +53,7 @@ def read(path: Path) -> Batches:
 def write(batches: Batches, path: Path) -> None:
     """Each request must wait for the one before, and have been timed; the last line's think time is 0."""
     with path.open("wb") as file:
-        for batch, following in pairwise(chain(_chained(batches), [None])):
+        for batch, following in pairwise(chain(_chain(batches), [None])):
             assert batch is not None
             think = np.append(column(batch, "think")[1:], 0 if following is None else column(following, "think")[0])
             arrival, tag = _text.arrivals(batch, "disksim"), column(batch, "tag")
@@ -65,7 +65,7 @@ def write(batches: Batches, path: Path) -> None:
             _text.write_table(file, [operation, pa.array(KINDS).take(pa.array(tag)), *places, *times], " ")
 
 
-def _chained(batches: Batches) -> Batches:
+def _chain(batches: Batches) -> Batches:
     first = 0
     for batch in batches:
         if batch.column("completed").null_count:

@@ -162,7 +162,7 @@ class _PerfTrace(RecordingHost):
 
 _host = _PerfTrace(HostSettings())
 TITLE, LEAVES_OUT, BASIS = _host.TITLE, _host.LEAVES_OUT, _host.BASIS
-recognise, configured, read = _host.recognise, _host.configured, _host.read
+recognise, with_options, read = _host.recognise, _host.with_options, _host.read
 EXAMPLE = Example(
     b"""     1.000 ( 0.010 ms): shop/7 openat(dfd: CWD, filename: 0xe71f1d00, flags: RDWR|CLOEXEC)                     = 3
      1.020 ( 0.010 ms): shop/7 pread64(fd: 3</a>, buf: 0x7ffd, count: 100)                             = 100

@@ -7,7 +7,7 @@ import pyarrow as pa
 from flashsim.core.transactions import ReferenceBatches, References
 from traces.format import _text
 from traces.page_format.base import PageExample
-from traces.references.base import expanded
+from traces.references.base import expand
 
 TITLE = "first page, pages, ignored, number of the request (ARC)"
 EXAMPLE = PageExample(b"5 3 0 0\n100 1 0 1\n6 2 0 2\n", [5, 6, 7, 100, 6, 7])
@@ -30,7 +30,7 @@ def doubt(path: Path) -> str:
 def references(path: Path) -> ReferenceBatches:
     """All pages of each request; nothing is known of writes."""
     for lines in _text.read_words(path, _COLUMNS):
-        begin, counts = lines.scaled("first page", 1), lines.numbers("pages")
+        begin, counts = lines.scaled_column("first page", 1), lines.numbers("pages")
         lines.refuse((counts < 1) | (counts > _MOST_PAGES), f"pages must be in [1, {_MOST_PAGES}]")
-        for pages, _ in expanded(begin, counts):
+        for pages, _ in expand(begin, counts):
             yield References(pages)

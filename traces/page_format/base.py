@@ -58,7 +58,7 @@ class PageTraceFormat(Protocol):
         """
 
     @optional
-    def configured(self, options: str) -> PageTraceFormat:
+    def with_options(self, options: str) -> PageTraceFormat:
         """A format that knows what its files do not say of themselves.
 
         Raises
@@ -80,13 +80,13 @@ class PageTraceFormat(Protocol):
         raise InvalidParameterError("page trace format", self.TITLE, "it can only be read; lines and parquet can be written")
 
 
-PAGE_FORMATS = Family("traces.page_format", "page trace format", PageTraceFormat)
+PAGE_FORMATS = Family("traces.page_format", "page trace format", PageTraceFormat, renamed={"configured": "with_options"})
 
 
 def load_page_format(name: str) -> PageTraceFormat:
-    """A member, by name or as the path of a Python file, or as ``name:options`` (`PageFormat.configured`)."""
+    """A member, by name or as the path of a Python file, or as ``name:options`` (`PageFormat.with_options`)."""
     member, colon, options = name.partition(":")
-    return PAGE_FORMATS.load(member).configured(options) if colon else PAGE_FORMATS.load(name)
+    return PAGE_FORMATS.load(member).with_options(options) if colon else PAGE_FORMATS.load(name)
 
 
 class Parser:
@@ -125,7 +125,7 @@ class Parser:
         column = lines.table.column(self._column).combine_chunks()
         return ~_matching(column, r"\S") if pa.types.is_dictionary(column.type) else column.is_null().to_numpy(zero_copy_only=False)
 
-    def broken(self, lines: _text.Lines) -> _text.Bools:
+    def broken_lines(self, lines: _text.Lines) -> _text.Bools:
         column = lines.table.column(self._column).combine_chunks()
         return _matching(column, r"\S\s+\S") if pa.types.is_dictionary(column.type) else np.zeros(len(column), np.bool_)
 
@@ -143,14 +143,14 @@ def as_ids(column: pa.Array) -> Integers:
     """Ids of 64 bits, from whole numbers or words, shape (n,)."""
     if pa.types.is_dictionary(column.type):
         words = column.dictionary
-        return (_hashed(words) if are_words(words.type) else as_ids(words))[column.indices.to_numpy()]
+        return (_hash(words) if are_words(words.type) else as_ids(words))[column.indices.to_numpy()]
     if pa.types.is_integer(column.type):
         kind = np.uint64 if pa.types.is_uint64(column.type) else np.int64
         return column.to_numpy(zero_copy_only=False).astype(kind, copy=False).view(np.int64)
     return as_ids(column.dictionary_encode())
 
 
-def _hashed(column: pa.Array) -> Integers:
+def _hash(column: pa.Array) -> Integers:
     words = pc.utf8_trim_whitespace(column)
     texts = words.to_numpy(zero_copy_only=False)
     ids = pd.util.hash_array(texts, categorize=False).view(np.int64)

@@ -39,7 +39,7 @@ class _PageColumns(PageTraceFormat):
     def __init__(self, page: str = "", write: str = "", means: Mapping[str, bool] = _MEANS) -> None:
         self._page, self._write, self._means = page, write, means
 
-    def configured(self, options: str) -> PageTraceFormat:
+    def with_options(self, options: str) -> PageTraceFormat:
         """Columns by options, ``page=NAME,write=NAME:READ/WRITE``, the second of which, and its words, may be left out."""
         pairs = [option.strip().partition("=")[::2] for option in options.split(",")]
         columns = dict(pairs)
@@ -89,4 +89,4 @@ class _PageColumns(PageTraceFormat):
 
 
 _named = _PageColumns()
-recognise, configured, references = _named.recognise, _named.configured, _named.references
+recognise, with_options, references = _named.recognise, _named.with_options, _named.references

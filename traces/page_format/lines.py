@@ -36,7 +36,7 @@ def references(path: Path) -> ReferenceBatches:
         if not body:
             continue
         lines = parser.lines(first, body)
-        lines.refuse(parser.broken(lines), "it has more than one word")
+        lines.refuse(parser.broken_lines(lines), "it has more than one word")
         blank, ids = parser.blank(lines), parser.ids(lines)
         yield References(ids[~blank] if blank.any() else ids)
 

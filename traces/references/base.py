@@ -30,7 +30,7 @@ _TRUE = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0":
 
 @dataclass(frozen=True, kw_only=True)
 class Generated(ABC):
-    """The parameters of all generated references; make them with `generated` or `flashsim.core.parameters.build`.
+    """The parameters of all generated references; make them with `generated_trace` or `flashsim.core.parameters.build`.
 
     Every part has draws of its own, so that fewer references are the first of more.
     """
@@ -86,7 +86,7 @@ class GeneratedTrace:
         return self.stream.batches()
 
 
-def generated(text: str, **values: Any) -> GeneratedTrace:
+def generated_trace(text: str, **values: Any) -> GeneratedTrace:
     """References as they are asked for: a member's name, or a Python file, and its parameters behind a colon.
 
     Such as ``"zipf:pages=1e6,skew=1.2"``; parameters may be values too, for those members that have them, but what the text says counts
@@ -101,14 +101,14 @@ def generated(text: str, **values: Any) -> GeneratedTrace:
 
     Examples
     --------
-    >>> next(generated("loop:pages=3,references=7").batches()).pages.tolist()
+    >>> next(generated_trace("loop:pages=3,references=7").batches()).pages.tolist()
     [0, 1, 2, 0, 1, 2, 0]
     """
-    return GeneratedTrace(text, parsed(text, GENERATORS.load(text.partition(":")[0]).Stream, values))
+    return GeneratedTrace(text, parse(text, GENERATORS.load(text.partition(":")[0]).Stream, values))
 
 
-def parsed(text: str, declared: type[Declared], arguments: Mapping[str, Any]) -> Declared:
-    """Declared parameters from ``NAME:PARAMETER=VALUE,...`` and others; see `generated`."""
+def parse(text: str, declared: type[Declared], arguments: Mapping[str, Any]) -> Declared:
+    """Declared parameters from ``NAME:PARAMETER=VALUE,...`` and others; see `generated_trace`."""
     name, _, rest = text.partition(":")
     fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
     values = {field.name: arguments[field.name] for field in fields.values() if field.name in arguments}
@@ -144,12 +144,12 @@ def pieces(batch: References) -> Iterator[References]:
         yield References(batch.pages[part], None if batch.writes is None else batch.writes[part])
 
 
-def expanded(begin: Integers, counts: Integers) -> Iterator[tuple[Integers, Integers]]:
+def expand(begin: Integers, counts: Integers) -> Iterator[tuple[Integers, Integers]]:
     """The numbers of runs that begin somewhere, one run after the other, some at a time, and from which run each is.
 
     Examples
     --------
-    >>> [(pages.tolist(), runs.tolist()) for pages, runs in expanded(np.array([7, 3]), np.array([3, 2]))]
+    >>> [(pages.tolist(), runs.tolist()) for pages, runs in expand(np.array([7, 3]), np.array([3, 2]))]
     [([7, 8, 9, 3, 4], [0, 0, 0, 1, 1])]
     """
     until = np.cumsum(counts)
@@ -210,7 +210,7 @@ class Zipf:
         return np.exp(value * log)
 
 
-def scattered(ranks: Integers, pages: int) -> Integers:
+def scatter(ranks: Integers, pages: int) -> Integers:
     """Pages from 0 on, another one for every rank from 0 on, with those of neighbouring ranks a golden section of all apart."""
     step = max(1, round(pages * 0.6180339887498949))
     while gcd(step, pages) > 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from flashsim.core.parameters import count, number
 from flashsim.core.request import Integers
-from traces.references.base import MOST_PAGES, Independent, Zipf, scattered
+from traces.references.base import MOST_PAGES, Independent, Zipf, scatter
 
 TITLE = "scans in between of references by Zipf's law"
 
@@ -34,7 +34,7 @@ class Stream(Independent):
         return Zipf(self.pages, self.skew)
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
-        pages = scattered(self._ranks.draw(size, random) - 1, self.pages)
+        pages = scatter(self._ranks.draw(size, random) - 1, self.pages)
         scan, place = np.divmod(np.arange(first, first + size), self.every + self.length)
         scanning = place >= self.every
         at = scan[scanning] * self.length + place[scanning] - self.every

@@ -93,7 +93,7 @@ class Stream(Generated):
         rows = {name: table.rows for name, table in self.tables.items()}
         part, orders = random.integers(0, rows["part"], count), _orders_of_lineitems(rows["orders"], count, random)
         step = rows["supplier"] // _SUPPLIERS + part // rows["supplier"]
-        buyer = _mixed(orders) % rows["customer"] if self.lookups == "lineitem" else random.integers(0, rows["customer"], count)
+        buyer = _mix(orders) % rows["customer"] if self.lookups == "lineitem" else random.integers(0, rows["customer"], count)
         buyer += buyer % 3 == 2
         return {
             "part": part,
@@ -108,7 +108,7 @@ class Stream(Generated):
         return np.stack([*levels[::-1], table.first + keys // table.page_rows], axis=1)
 
 
-def _mixed(keys: Integers) -> Integers:
+def _mix(keys: Integers) -> Integers:
     """31 bits of each key, which have nothing to do with it."""
     mixed = (keys.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     return ((mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9) >> np.uint64(33)).astype(np.int64)
@@ -119,5 +119,5 @@ def _orders_of_lineitems(rows: int, count: int, random: np.random.Generator) -> 
     orders, pending = np.empty(count, np.int64), np.arange(count)
     while len(pending):
         orders[pending] = random.integers(0, rows, len(pending))
-        pending = pending[random.integers(0, _MOST_LINEITEMS, len(pending)) > _mixed(orders[pending]) % _MOST_LINEITEMS]
+        pending = pending[random.integers(0, _MOST_LINEITEMS, len(pending)) > _mix(orders[pending]) % _MOST_LINEITEMS]
     return orders

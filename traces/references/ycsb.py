@@ -17,7 +17,7 @@ import numpy as np
 from flashsim.core import errors, parameters, rng
 from flashsim.core.request import Integers
 from flashsim.core.transactions import ReferenceBatches, References
-from traces.references.base import MOST_PAGES, Generated, Zipf, expanded
+from traces.references.base import MOST_PAGES, Generated, Zipf, expand
 
 TITLE = "YCSB's core workloads A to F"
 
@@ -82,7 +82,7 @@ class Stream(Generated):
             writes = (kinds == UPDATE) | inserts
             writes = writes[operation] | (np.diff(operation, prepend=-1) == 0)
             begin, end = (each[operation] // self.records_per_page for each in (first, last))
-            for pages, runs in expanded(begin, end - begin + 1):
+            for pages, runs in expand(begin, end - begin + 1):
                 yield References(pages[:pending], writes[runs[:pending]])
                 pending -= len(pages)
                 if pending <= 0:
@@ -97,7 +97,7 @@ class Stream(Generated):
             return counts - Zipf(counts, _SKEW).draw(len(counts), random)
         records, pending = np.empty(len(counts), np.int64), np.arange(len(counts))
         while len(pending):
-            records[pending] = _hashed(_ALL.draw(len(pending), random) - 1) % self._items
+            records[pending] = _hash(_ALL.draw(len(pending), random) - 1) % self._items
             pending = pending[records[pending] >= counts[pending]]
         return records
 
@@ -112,7 +112,7 @@ class Stream(Generated):
 _ALL = Zipf(_RANKS, _SKEW)
 
 
-def _hashed(ranks: Integers) -> Integers:
+def _hash(ranks: Integers) -> Integers:
     """FNV-1a of the eight bytes of each, the lowest first, without sign."""
     hashes, rest = np.full(len(ranks), _FNV_BASIS), ranks.astype(np.uint64)
     for _ in range(8):

@@ -7,7 +7,7 @@ import numpy as np
 
 from flashsim.core.parameters import count, number, switch
 from flashsim.core.request import Integers
-from traces.references.base import MOST_PAGES, Independent, Zipf, scattered
+from traces.references.base import MOST_PAGES, Independent, Zipf, scatter
 
 TITLE = "pages drawn by Zipf's law"
 
@@ -26,4 +26,4 @@ class Stream(Independent):
 
     def pages_from(self, first: int, size: int, random: np.random.Generator) -> Integers:
         ranks = self._ranks.draw(size, random) - 1
-        return scattered(ranks, self.pages) if self.scrambled else ranks
+        return scatter(ranks, self.pages) if self.scrambled else ranks

@@ -73,7 +73,7 @@ ENGINES = Family("traces.replay", "replay engine", Engine)
 load_engine = cache(ENGINES.load)
 
 
-def replayed(
+def replay_records(
     batch: pa.RecordBatch, first: int, arrival: Integers, started: Integers, completed: Integers
 ) -> tuple[pa.RecordBatch, Completions]:
     """Requests with new times, and the same as completions, as an `Observer` takes them; `first` were replayed before these."""

@@ -16,7 +16,7 @@ from flashsim.device.aio import AT_ONCE, Queue, call_next, closed_loop, wait_unt
 from flashsim.device.batch import Batch, Bytes, aligned_buffer
 from flashsim.device.file import RealDevice
 from traces.file.schema import Batches, column
-from traces.replay.base import BACK, Observer, replayed
+from traces.replay.base import BACK, Observer, replay_records
 
 TITLE = "one process, past the page cache, a batch submitted at once and waited for"
 PACES = ("asap", "timed", "think")
@@ -70,7 +70,7 @@ class _ReplayRun:
         submitted, completed = self.device.serve(work, loop, self.depth if self.pace == "asap" else 1)
         submitted, completed = submitted - self._begin, completed - self._begin
         arrival = submitted if self.pace == "asap" else np.minimum(due - zero, submitted)
-        self.observe(*replayed(batch, self._completed, arrival, submitted, completed))
+        self.observe(*replay_records(batch, self._completed, arrival, submitted, completed))
         self._completed += len(completed)
         self._last = np.concatenate([self._last, completed])[-BACK:]
 
@@ -78,7 +78,7 @@ class _ReplayRun:
         if self.pace == "asap":
             return partial(closed_loop, depth=self.depth)
         if self.pace == "timed":
-            return partial(timed, due=due)
+            return partial(submit_when_due, due=due)
         dependency, think = column(batch, "dependency"), column(batch, "think")
         before = (dependency >= 0) & (dependency < self._completed)
         due[before] = self._last[dependency[before] - (self._completed - len(self._last))] + think[before] + zero
@@ -112,7 +112,7 @@ def _ahead(batches: Batches) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def timed(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> None:
+def submit_when_due(to: Queue, batch: Batch, due: Integers, look: Callable[[], None]) -> None:
     """Submit each request when it is due, or as soon as the queue has room for it.
 
     `due` is ns of `time.perf_counter_ns`, ascending, shape (n,); `look` is called after each wait.

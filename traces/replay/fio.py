@@ -26,7 +26,7 @@ from flashsim.device.batch import HUGE_PAGE
 from flashsim.device.file import RealDevice
 from traces.file.schema import Batches, column, make_batch
 from traces.format.base import load_writable
-from traces.replay.base import Observer, replayed
+from traces.replay.base import Observer, replay_records
 
 TITLE = "the program fio, if it is installed"
 PACES = ("asap", "timed")
@@ -57,14 +57,14 @@ def replay(batches: Batches, device: RealDevice, pace: str, depth: int, observe:
         target.symlink_to(device.path.absolute())
         expected = _Expected()
         log = load_writable("fio-iolog" if pace == "timed" else "fio-iolog-v2")
-        log.write(expected.counted(batches, str(target), pace == "timed"), place / "iolog")
+        log.write(expected.as_one_file(batches, str(target), pace == "timed"), place / "iolog")
         _cut_last_line(place / "iolog")
         report = _run(place, _options(device, pace, depth, expected))
         expected.compare(report["jobs"][0])
         count = 0
-        for batch, at, latency in _logged(place / "log_lat.1.log"):
+        for batch, at, latency in _log(place / "log_lat.1.log"):
             started = np.maximum(at - latency, 0)  # the log's ms may cut off more than the latency
-            observe(*replayed(batch, count, started, started, started + latency))
+            observe(*replay_records(batch, count, started, started, started + latency))
             count += batch.num_rows
             if progress:
                 progress(count, 0)
@@ -77,7 +77,7 @@ class _Expected:
     def __init__(self) -> None:
         self.bytes, self.longest, self.writes = np.zeros(len(OPERATIONS), np.int64), 1, False
 
-    def counted(self, batches: Batches, target: str, timed: bool) -> Batches:
+    def as_one_file(self, batches: Batches, target: str, timed: bool) -> Batches:
         """The batches as requests of one file, with times from 0 on or none."""
         origin: int | None = None
         first = 0
@@ -142,7 +142,7 @@ def _run(place: Path, options: list[str]) -> dict[str, Any]:
     return report
 
 
-def _logged(path: Path) -> Iterator[tuple[pa.RecordBatch, Integers, Integers]]:
+def _log(path: Path) -> Iterator[tuple[pa.RecordBatch, Integers, Integers]]:
     """The requests of a latency log, when each completed, and its latency, ns.
 
     It is mapped: Arrow's readers go on for a moment after they are closed, and would read from the file that has their descriptor then.

@@ -8,7 +8,7 @@ import pyarrow as pa
 from flashsim.core.outstanding import OutstandingLevel
 from flashsim.core.protocols import Progress
 from flashsim.core.request import FLUSH, OPERATIONS, READ, WRITE, Integers
-from traces.file.excerpt import Source, recognised
+from traces.file.excerpt import Source, with_format
 from traces.file.page_trace import MOST_TOUCHED, PAGE_SIZE, references_of
 from traces.file.schema import column, open_trace, provenance_of, unknown_columns
 from traces.format.base import basis
@@ -42,7 +42,7 @@ def describe(source: Source, progress: Progress | None = None) -> dict[str, Any]
         ``reuse`` (`_reuse`); ``over_time`` (`traces.summary.distinct.OverTime`);
         ``provenance``.
     """
-    whole = recognised(source)
+    whole = with_format(source)
     summary = _Summary()
     for batch in whole.batches():
         if batch.num_rows:
@@ -70,11 +70,11 @@ class _OperationSummary:
 
     def as_dict(self) -> dict[str, Any]:
         sizes = {size: self.sizes[size] for size in sorted(self.sizes, key=lambda size: (not size.isdigit(), size.zfill(20)))}
-        spread = _spread(self.size)
+        spread = _percentiles(self.size)
         if _OTHERS not in sizes:  # every size was counted by itself
             values, ranks = [float(size) for size in sizes], np.cumsum(list(sizes.values()))
             spread |= {f"p{share:g}": values[int(np.searchsorted(ranks, share / 100 * self.requests - 1e-9))] for share in _PERCENTILES}
-        latency = {"latency": _spread(self.latency)} if self.latency.count else {}
+        latency = {"latency": _percentiles(self.latency)} if self.latency.count else {}
         return {"requests": self.requests, "bytes": self.bytes, "sizes": sizes, "size": spread, **latency}
 
 
@@ -153,7 +153,7 @@ class _Summary:
             "devices": int((self._ends >= 0).sum()),
             "labels": self.labels,
             "duration": None if self._begin is None else self._end - self._begin,
-            "between": _spread(self.between) | {"values": values.tolist(), "shares": shares.tolist()} if self.between.count else None,
+            "between": _percentiles(self.between) | {"values": values.tolist(), "shares": shares.tolist()} if self.between.count else None,
             "outstanding": self.outstanding.as_dict(),
             "backward": self.backward,
             "step": self.clock.step if self.clock.count else None,
@@ -170,7 +170,7 @@ def _count(counts: dict[str, int], more: dict[str, int]) -> None:
         counts[known] = counts.get(known, 0) + count
 
 
-def _spread(values: Histogram) -> dict[str, float]:
+def _percentiles(values: Histogram) -> dict[str, float]:
     return {"mean": values.mean} | {f"p{share:g}": float(values.percentile(share)) for share in _PERCENTILES}
 
 

@@ -160,7 +160,7 @@ class LruCurve:
             row = stop
             while self._distances[0].distinct > self._least_pages and self._rate > self._least:
                 self._rate = max(self._rate / 2, self._least)
-                smaller = self._divided(self._distances[0].pages())
+                smaller = self._divide(self._distances[0].pages())
                 self._distances = [ReuseDistances() for _ in self._distances]
                 for distances, own in zip(self._distances, smaller, strict=True):
                     distances.add(own)
@@ -169,10 +169,10 @@ class LruCurve:
         if self._rate == 1:
             self._exact.add(self._distances[0].add(pages), 1)
             return
-        for number, own in enumerate(self._divided(pages)):
+        for number, own in enumerate(self._divide(pages)):
             self._sampled[number].add(self._distances[number].add(own), (PARTS if number else 1) / self._rate)
 
-    def _divided(self, pages: Integers) -> list[Integers]:
+    def _divide(self, pages: Integers) -> list[Integers]:
         """References to pages of the sample, and to those of each of its parts."""
         sample = pages[sampled_rows(pages, self._rate)]
         part = parts_of(sample, PARTS)

@@ -192,7 +192,7 @@ def parts_of(pages: Integers, parts: int) -> npt.NDArray[np.uint8]:
 
 
 @inlined_kernel
-def _mixed(page: np.uint64) -> np.uint64:
+def _mix(page: np.uint64) -> np.uint64:
     mixed = page * np.uint64(0x9E3779B97F4A7C15)
     return (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
 
@@ -201,7 +201,7 @@ def _mixed(page: np.uint64) -> np.uint64:
 def _within(page: np.uint64) -> np.uint64:
     """The place of a page among the 128 of its row, each with another one."""
     # 79 is odd and 128 times the golden section: neighbours are far apart
-    return page * np.uint64(79) + (_mixed(page >> np.uint64(7)) >> np.uint64(40)) & np.uint64(127)
+    return page * np.uint64(79) + (_mix(page >> np.uint64(7)) >> np.uint64(40)) & np.uint64(127)
 
 
 @inlined_kernel
@@ -211,7 +211,7 @@ def _below(page: np.uint64, limit: np.uint64) -> bool:
     if within != first:
         return bool(within < first)
     row = page >> np.uint64(7)
-    last = _within(row) << np.uint64(10) | _mixed(row) >> np.uint64(20) & np.uint64(1023)
+    last = _within(row) << np.uint64(10) | _mix(row) >> np.uint64(20) & np.uint64(1023)
     return bool(last < limit & np.uint64((1 << _HASH_BITS - 7) - 1))
 
 
@@ -230,5 +230,5 @@ def _divide(pages: Integers, parts: int, into: npt.NDArray[np.uint8]) -> None:
     """Tell parts evenly: of 128 pages in a row an even sample has about one."""
     for place in range(pages.shape[0]):
         row = np.uint64(pages[place]) >> np.uint64(7)
-        shift = _mixed(row // np.uint64(parts)) >> np.uint64(40)
+        shift = _mix(row // np.uint64(parts)) >> np.uint64(40)
         into[place] = (row + shift) % np.uint64(parts)

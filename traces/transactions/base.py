@@ -20,7 +20,7 @@ from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, ReferenceBatches, References, Transactions, TransactionStream
 from traces.file.page_trace import PageTrace, page_trace
-from traces.references.base import GENERATORS, Declared, Generated, parsed
+from traces.references.base import GENERATORS, Declared, Generated, parse
 
 #: Bytes of a page of SQL Server, the system of do2012; of them a header takes 96, and each row 9 beside its columns: 4 of the row's header,
 #: 3 of its bitmap of NULLs, and 2 in the page's table of slots.
@@ -133,7 +133,7 @@ def workload(text: str, **values: Any) -> TransactionStream:
     name = text.partition(":")[0]
     own_file = Path(name) if name.endswith(".py") else None
     if name in WORKLOADS.names() or (own_file is not None and WORKLOADS.is_defined_in(own_file)):
-        return parsed(text, WORKLOADS.load(name).Workload, values)
+        return parse(text, WORKLOADS.load(name).Workload, values)
     names = {field.name.replace("_", "-") for field in dataclasses.fields(_TransactionCut)}
     parts = [part.strip() for part in text.partition(":")[2].split(",") if part.strip()]
     cutting = [part for part in parts if part.partition("=")[0].strip() in names]
@@ -143,17 +143,17 @@ def workload(text: str, **values: Any) -> TransactionStream:
             raise errors.UnknownNameError(WORKLOADS.kind, name, [*WORKLOADS.names(), *GENERATORS.names()])
         if other := rest.partition(":")[2]:
             raise errors.UnknownNameError("parameter of a recorded trace", other.partition("=")[0], ["each", "batch", "page-size"])
-        cut = parsed(mine, _TransactionCut, values)
-        return CutReferences(*numbered(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
-    cut, declared = parsed(mine, _TransactionCut, values), GENERATORS.load(name).Stream
-    once, endless = parsed(rest, declared, values), parsed(rest, declared, {"references": _ENDLESS} | values)
+        cut = parse(mine, _TransactionCut, values)
+        return CutReferences(*number_pages(page_trace(Path(name), cut.page_size)), each=cut.each, batch=cut.batch)
+    cut, declared = parse(mine, _TransactionCut, values), GENERATORS.load(name).Stream
+    once, endless = parse(rest, declared, values), parse(rest, declared, {"references": _ENDLESS} | values)
     if endless.most_pages is None or once.most_pages is None:
-        return CutReferences(*numbered(once), each=cut.each, batch=cut.batch)
+        return CutReferences(*number_pages(once), each=cut.each, batch=cut.batch)
     # Where pages grow with the references, there are only as many as the text or the generator says.
     return CutReferences(endless if endless.most_pages == once.most_pages else once, once.most_pages, each=cut.each, batch=cut.batch)
 
 
-def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
+def scale_stream(stream: TransactionStream, factor: float) -> TransactionStream:
     """A workload on a smaller or larger database; sizes of pools and simulated times should be scaled alike.
 
     Raises
@@ -164,14 +164,14 @@ def scaled(stream: TransactionStream, factor: float) -> TransactionStream:
     if not factor > 0:
         raise errors.InvalidParameterError("scale", factor, "it must be above 0")
     if isinstance(stream, TransactionWorkload):
-        return _scaled(stream, stream.SCALES, factor)
+        return _scale(stream, stream.SCALES, factor)
     if isinstance(stream, CutReferences) and isinstance(stream.source, Generated):
-        source = _scaled(stream.source, _SCALES, factor)
+        source = _scale(stream.source, _SCALES, factor)
         return dataclasses.replace(stream, source=source, pages=source.most_pages or stream.pages)
     raise errors.InvalidParameterError("scale", factor, "what was recorded is as large as it is")
 
 
-def _scaled(declared: Declared, names: Collection[str], factor: float) -> Declared:
+def _scale(declared: Declared, names: Collection[str], factor: float) -> Declared:
     values = {field.name: getattr(declared, field.name) for field in dataclasses.fields(declared)}  # type: ignore[arg-type]
     for name in values.keys() & set(names):
         exact = values[name] * factor
@@ -228,7 +228,7 @@ class _Numbered:
             yield References(self.ranks[self.numbers.number(batch.pages) - FIRST_PAGE], batch.writes)
 
 
-def numbered(source: Generated | PageTrace) -> tuple[_Numbered, int]:
+def number_pages(source: Generated | PageTrace) -> tuple[_Numbered, int]:
     """References to pages of any ids, numbered in one pass, and how many pages that are; those never referenced are left out."""
     numbers = PageNumbers()
     for batch in source.batches():

@@ -17,7 +17,7 @@ from flashsim.core.parameters import count, number, size
 from flashsim.core.rng import generator
 from flashsim.core.transactions import COUNT, FIRST, MARKS, WRITES, Transactions
 from flashsim.core.units import SECONDS
-from traces.references.base import scattered
+from traces.references.base import scatter
 from traces.transactions.base import PAGE, Metric, TransactionWorkload
 
 TITLE = "TPC-E's mix of transactions, over a synthetic stream of references"
@@ -77,7 +77,7 @@ class Workload(TransactionWorkload):
             references = np.empty((together, 3), np.int64)
             group, within = np.divmod(np.minimum(ranks, self.active - 1), self.neighbours)
             groups = max(1, self.pages // self.neighbours)
-            references[:, FIRST], references[:, COUNT] = scattered(group, groups) * self.neighbours + within, 1
+            references[:, FIRST], references[:, COUNT] = scatter(group, groups) * self.neighbours + within, 1
             references[:, MARKS] = (random.random(together, np.float32) < self.write_share) * WRITES
             yield Transactions(references, ends, kinds)
             part += 1

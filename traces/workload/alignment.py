@@ -11,6 +11,6 @@ UNIT = "bytes"
 
 def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines, moved by nothing up to half a request."""
-    values = [0, *setting.doubled(setting.least, setting.block // 2, quick=3)]
+    values = [0, *setting.doubles(setting.least, setting.block // 2, quick=3)]
     for name, shift, pattern in baseline_runs(setting, values):
         yield WorkloadRun(name, shift, (replace(pattern, shift=shift),), setting.count)

@@ -70,7 +70,7 @@ class WorkloadSpace:
         length = min(max(self.count, 2), self.size // 2 // block) * block
         return Pattern(operation, block, length, number % (self.size // length) * length)
 
-    def doubled(self, first: int, last: int, quick: int = 4) -> list[int]:
+    def doubles(self, first: int, last: int, quick: int = 4) -> list[int]:
         """`first`, its doubles up to `last`; of them every `quick`-th in a quick setting."""
         values = [first << power for power in range(max(1, (last // first).bit_length()))]
         return values[::quick] if self.quick else values

@@ -13,5 +13,5 @@ _PAUSE = 100 * MILLISECONDS
 
 def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines in bursts of 8 to 512 requests."""
-    for name, burst, pattern in baseline_runs(setting, setting.doubled(8, 512, quick=2)):
+    for name, burst, pattern in baseline_runs(setting, setting.doubles(8, 512, quick=2)):
         yield WorkloadRun(name, burst, (pattern,), setting.count, pause=_PAUSE, burst=burst)

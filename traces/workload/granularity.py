@@ -11,7 +11,7 @@ UNIT = "bytes"
 
 def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines at sizes from the smallest to 512 KiB."""
-    values = setting.doubled(setting.least, min(512 * KIB, setting.size // 8), quick=3)
+    values = setting.doubles(setting.least, min(512 * KIB, setting.size // 8), quick=3)
     for name in setting.baselines():
         for number, size in enumerate(values):
             yield WorkloadRun(name, size, (setting.pattern(name, number, size),), setting.count)

@@ -15,6 +15,6 @@ def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     for first, second in _PAIRS:
         if not setting.write and "W" in first + second:
             continue
-        for number, ratio in enumerate(setting.doubled(1, 64, quick=3)):
+        for number, ratio in enumerate(setting.doubles(1, 64, quick=3)):
             patterns = (setting.pattern(first, number), setting.pattern(second, number))
             yield WorkloadRun(f"{first}/{second}", ratio, patterns, setting.count, ratio=ratio)

@@ -11,6 +11,6 @@ UNIT = "count"
 
 def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """Sequential reads and writes in 1 to 256 areas."""
-    values = setting.doubled(1, min(256, setting.size // 2 // setting.block, setting.count))
+    values = setting.doubles(1, min(256, setting.size // 2 // setting.block, setting.count))
     for name, partitions, pattern in baseline_runs(setting, values, ("SR", "SW")):
         yield WorkloadRun(name, partitions, (replace(pattern, partitions=partitions),), setting.count)

@@ -11,6 +11,6 @@ UNIT = "ns"
 
 def runs(setting: WorkloadSpace) -> Iterator[WorkloadRun]:
     """The four baselines with 0.1 ms to 25.6 ms between requests."""
-    values = setting.doubled(100 * MICROSECONDS, 25600 * MICROSECONDS)
+    values = setting.doubles(100 * MICROSECONDS, 25600 * MICROSECONDS)
     for name, pause, pattern in baseline_runs(setting, values):
         yield WorkloadRun(name, pause, (pattern,), setting.count, pause=pause)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from algorithms.page_access.belady import belady, polished
+from algorithms.page_access.belady import belady, polish
 from algorithms.page_access.graph import EDGE, NEIGHBOUR, PageGraph, Pages
 from algorithms.page_access.plan import NONE, FetchPlan
 from algorithms.page_access.planners.blocks import plan as block_nested_loop
@@ -79,7 +79,7 @@ def plan(graph: PageGraph, frames: int) -> FetchPlan:
     best = min((belady(graph, order, frames) for order in _orders(graph, frames)), key=lambda candidate: candidate.fetches)
     if _most_of_loop(graph, frames) < best.fetches:  # where most pages must meet most others, none of a large block ends early
         best = block_nested_loop(graph, frames)
-    return polished(best, _POLISH) if graph.edges <= _TINY else best
+    return polish(best, _POLISH) if graph.edges <= _TINY else best
 
 
 def _most_of_loop(graph: PageGraph, frames: int) -> int:
@@ -93,12 +93,12 @@ def _most_of_loop(graph: PageGraph, frames: int) -> int:
 def _orders(graph: PageGraph, frames: int) -> Iterator[Pages]:
     small = graph.edges <= _SMALL
     for block in _BLOCKS if small else _BLOCKS[:1]:
-        yield ordered(graph, max(1, round(block * (frames - 1))))
+        yield edge_order(graph, max(1, round(block * (frames - 1))))
     if small and int(np.square(graph.degrees, dtype=np.int64).sum()) <= _SQUARES:
         yield by_segments(graph, frames).edges
 
 
-def ordered(graph: PageGraph, block: int) -> Pages:
+def edge_order(graph: PageGraph, block: int) -> Pages:
     """The edges in the order in which they should meet, int32, shape (edges,).  `block` is pages of a block, at least 1."""
     pages, candidates = np.full((graph.pages, 2), NONE, np.int32), np.full((graph.pages, 4), NONE, np.int32)
     candidates[:, _DEGREE] = graph.degrees
@@ -219,7 +219,7 @@ def _sort_by_block(ends: _Ends, pages: Pages, begins: Pages, by_block: Pages) ->
 
 @lean_kernel
 def _arrange(ends: _Ends, by_block: Pages, begins: Pages, pages: Pages, block: _GraphBlock, order: Pages) -> None:
-    """Put the edges of each block into the order of `ordered`."""
+    """Put the edges of each block into the order of `edge_order`."""
     place_in_order = 0
     for number in range(begins.shape[0] - 1):
         edges = by_block[begins[number] : begins[number + 1]]

@@ -19,7 +19,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError
 from traces.calls.handlers import MAPPED, RINGS
 from traces.calls.processes import OpenFile, Process
 from traces.calls.schema import APPEND, DIRECT, DSYNC, SYNC
-from traces.calls.syntax import escaped, kind_of
+from traces.calls.syntax import escape, kind_of
 
 #: Seconds that a process is given to stand still, and that strace is given to attach.
 _PATIENCE = 5.0
@@ -151,7 +151,7 @@ def _status_of(task: Path, name: str) -> str:
 
 def _process_of(pid: int, number: int, folder: str, only: Sequence[int] | None = None) -> Process:
     """A process with positions and flags of its descriptors; those that are copies of one another share an open file."""
-    process = Process(number, escaped(folder))
+    process = Process(number, escape(folder))
     alike: dict[str, list[int]] = {}
     place = Path("/proc", str(pid), "fdinfo")
     for descriptor in sorted(int(each) for each in os.listdir(place)) if only is None else only:
@@ -184,7 +184,7 @@ def _look_at_memory(pid: int, state: ProcessState) -> None:
         match = _MAP.match(line)
         if match is None or kind_of(match[4]) != "file":
             continue
-        path = escaped(match[4]).removesuffix(" (deleted)")
+        path = escape(match[4]).removesuffix(" (deleted)")
         if match[3] == "w":
             state.missed.setdefault(MAPPED, set()).add(path)
         else:

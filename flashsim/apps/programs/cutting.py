@@ -20,7 +20,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.rng import generator
 from traces.calls import schema
 from traces.calls.schema import COPIED, Recording
-from traces.calls.syntax import escaped, unescaped
+from traces.calls.syntax import escape, unescape
 
 #: Calls before a cut that are told where none of their effects is lost.
 _EFFECTS_TOLD = 2
@@ -66,7 +66,7 @@ class PowerCuts:
     ) -> None:
         rows = recording.table.to_pylist()
         for row in rows:
-            row |= {name: unescaped(row[name]) for name in ("path", "other") if row[name]}
+            row |= {name: unescape(row[name]) for name in ("path", "other") if row[name]}
         for source, row in pairwise(rows):
             row["source"] = source
         moving = [row for row in rows if row["call"].startswith(("rename", "link")) and str(row["other"]).startswith(f"{folder}/")]
@@ -141,7 +141,7 @@ class PowerCuts:
         if len(content) < length:
             content = _left(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
         if len(content) < length:
-            raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escaped(source['path'])}; its bytes are lost")
+            raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escape(source['path'])}; its bytes are lost")
         return content
 
     @cached_property
@@ -160,7 +160,7 @@ class PowerCuts:
         image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
         if unlike := difference(self.after, image):
             path, there, ours = unlike
-            missed = [line for line in self.report.missed if escaped(path) in line] or self.report.missed
+            missed = [line for line in self.report.missed if escape(path) in line] or self.report.missed
             words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
             raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed) or 'a call on it that is not followed'}")
         image = self._below(image)
@@ -175,7 +175,7 @@ class PowerCuts:
         names = [(name, row[name].removeprefix(prefix)) for row in rows for name in ("path", "other") if str(row[name]).startswith(prefix)]
         wrote, renamed = {path for _, path in names}, {path for name, path in names if name == "other"}
         if not wrote:
-            raise RefusedError(f"crash: the program wrote no file in {escaped(str(self.folder))}: name its folder with " + option("folder"))
+            raise RefusedError(f"crash: the program wrote no file in {escape(str(self.folder))}: name its folder with " + option("folder"))
         folder = self._folders.get()
         code, _ = folder.look(*end, watched(self.check, place / "calls"), self.limit)
         self._folders.put(folder)
@@ -183,7 +183,7 @@ class PowerCuts:
             return
         looks = looked_at(place / "calls", folder.root)
         if not any(path in wrote or renamed.intersection(map(str, Path(path).parents)) for path in looks):
-            some = ", ".join(map(escaped, sorted(wrote)[:3])) + ", ..." * (len(wrote) > 3)
+            some = ", ".join(map(escape, sorted(wrote)[:3])) + ", ..." * (len(wrote) > 3)
             raise RefusedError(f"crash: the check opened none of the files that the program wrote: {some}")
 
     def _cuts(self) -> Iterator[Cut]:
@@ -292,7 +292,7 @@ class PowerCuts:
         return words + [f"not made yet: {self._call(number)}" for number in after]
 
     def _short(self, path: str | None) -> str:
-        return escaped((path or "").removeprefix(f"{self.folder}/"))
+        return escape((path or "").removeprefix(f"{self.folder}/"))
 
     def _call(self, number: int) -> str:
         row = self.rows[number]

@@ -23,7 +23,7 @@ from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, StraceReader
-from traces.calls.syntax import STRING, escaped, path_of, unescaped
+from traces.calls.syntax import STRING, escape, path_of, unescape
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
 LONGEST_CONTENT = 64 << 20
@@ -72,8 +72,8 @@ def record(
         copied = Sources(lines, since).content
         reader = StraceReader(contents, state.process, state.threads, missed=state.missed, output=state.output, copied=copied)
         if before is not None:
-            reader.names.sizes |= {reader.names.number(escaped(path)): len(content) for path, content in before.items()}
-            reader.names.whole = escaped(f"{place}/")
+            reader.names.sizes |= {reader.names.number(escape(path)): len(content) for path, content in before.items()}
+            reader.names.whole = escape(f"{place}/")
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
             table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
@@ -95,7 +95,7 @@ class Sources:
 
     def content(self, path: str, offset: int, length: int) -> bytes | None:
         """Bytes of a file, named as strace does; None where it has changed since the begin, or another may be there."""
-        path = unescaped(path)
+        path = unescape(path)
         try:
             # with a folder that has a name of the renamed, the path may be that of another file
             if length > LONGEST_CONTENT or not os.path.isfile(path) or not self._renamed.isdisjoint(Path(path).parent.parts):
@@ -112,7 +112,7 @@ class Sources:
     def _renamed(self) -> set[str]:
         with self.lines.open(encoding="ascii", errors="backslashreplace") as text:
             paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
-            return {os.path.basename(os.path.normpath(unescaped(path_of(path)))) for path in paths}
+            return {os.path.basename(os.path.normpath(unescape(path_of(path)))) for path in paths}
 
 
 def _strace() -> str:

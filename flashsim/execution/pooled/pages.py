@@ -223,7 +223,7 @@ def enter(system: Tables, outbox: Integers, page: int) -> None:
     leaving = outcome % WRITE_BACK
     counts_of(system).evicted += 1
     counts_of(system).evicted_dirty += dirty
-    actions = manager.when_evicted(system.ext, system.design, leaving, flags_of(system, leaving, dirty))
+    actions = manager.ask_on_evict(system.ext, system.design, leaving, flags_of(system, leaving, dirty))
     if actions & TO_SSD and not copy_to_ssd(system, outbox, leaving, 1 if dirty and not actions & TO_DISK else 0):
         actions |= TO_DISK
     if dirty and actions & TO_DISK:
@@ -234,7 +234,7 @@ def enter(system: Tables, outbox: Integers, page: int) -> None:
 def flush_page(system: Tables, outbox: Integers, page: int) -> None:
     """Take a page of memory, which is about to be written to disk, as clean, and copy it to the SSD if the design wants that."""
     system.memory.pages[page, FLAGS] &= ~DIRTY
-    if manager.when_evicted(system.ext, system.design, page, flags_of(system, page, 1) | CHECKPOINTED) & TO_SSD:
+    if manager.ask_on_evict(system.ext, system.design, page, flags_of(system, page, 1) | CHECKPOINTED) & TO_SSD:
         copy_to_ssd(system, outbox, page, 0)
 
 
@@ -244,7 +244,7 @@ def modify(system: Tables, page: int) -> None:
     flags = system.memory.pages[page, FLAGS]
     if not flags & DIRTY:
         system.memory.pages[page, FLAGS] = flags | DIRTY
-        manager.when_modified(system.ext, system.design, page)
+        manager.apply_on_modify(system.ext, system.design, page)
         check_flushed(system)
 
 
@@ -268,7 +268,7 @@ def hold_in_memory(system: Tables, outbox: Integers, client: int, page: int, fro
 def finish_ssd_read(system: Tables, outbox: Integers, page: int, flags: int) -> None:
     """A page has come from the SSD."""
     release(system, page)
-    if manager.when_served(system.ext, system.design, page, flags):
+    if manager.apply_on_serve(system.ext, system.design, page, flags):
         system.memory.pages[page, FLAGS] |= DIRTY
         if rarely(system.scalars.has_log):
             tell_log(system, outbox, log_events.SERVED, page, 0)
@@ -280,7 +280,7 @@ def finish_ssd_read(system: Tables, outbox: Integers, page: int, flags: int) -> 
 @lean_kernel
 def finish_disk_read(system: Tables, outbox: Integers, page: int, flags: int) -> None:
     """A page has come from the disk."""
-    if manager.when_fetched(system.ext, system.design, page, flags) & TO_SSD:
+    if manager.apply_on_fetch(system.ext, system.design, page, flags) & TO_SSD:
         copy_to_ssd(system, outbox, page, 0)
     system.memory.pages[page, FLAGS] &= ~PINNED
     wake(system, page)

@@ -151,13 +151,13 @@ class PoolSpecification:
 
     def _served(self, page: int, flags: int) -> None:
         self._let_go(page)
-        if manager.when_served(self.ext, self.design, page, flags):
+        if manager.apply_on_serve(self.ext, self.design, page, flags):
             self.memory.resident[page] = True
         self._check_flushed()
         self._arrive(page)
 
     def _fetched(self, page: int, flags: int) -> None:
-        if manager.when_fetched(self.ext, self.design, page, flags) & TO_SSD:
+        if manager.apply_on_fetch(self.ext, self.design, page, flags) & TO_SSD:
             self._copy_to_ssd(page, newer=False)
         self._arrive(page)
 
@@ -200,12 +200,12 @@ class PoolSpecification:
     def _modify(self, page: int) -> None:
         if not self.memory.resident[page]:
             self.memory.resident[page] = True
-            manager.when_modified(self.ext, self.design, page)
+            manager.apply_on_modify(self.ext, self.design, page)
             self._check_flushed()
 
     def _evict(self, page: int, dirty: bool) -> None:
         self._note(evicted=1, evicted_dirty=dirty)
-        actions = manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty))
+        actions = manager.ask_on_evict(self.ext, self.design, page, self._flags(page, dirty))
         if actions & TO_SSD and not self._copy_to_ssd(page, newer=dirty and not actions & TO_DISK):
             actions |= TO_DISK
         if dirty and actions & TO_DISK:
@@ -381,7 +381,7 @@ class PoolSpecification:
 
     def _flush(self, page: int) -> None:
         self.memory.resident[page] = False
-        if manager.when_evicted(self.ext, self.design, page, self._flags(page, dirty=True) | CHECKPOINTED) & TO_SSD:
+        if manager.ask_on_evict(self.ext, self.design, page, self._flags(page, dirty=True) | CHECKPOINTED) & TO_SSD:
             self._copy_to_ssd(page, newer=False)
 
     def _check_flushed(self) -> None:

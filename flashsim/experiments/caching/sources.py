@@ -27,8 +27,8 @@ from flashsim.storage.texts import frame_of
 from traces.file.excerpt import excerpt
 from traces.file.page_trace import page_trace
 from traces.file.recording import ParquetRecorder
-from traces.references import GENERATORS, generated
-from traces.references.base import parsed, pieces
+from traces.references import GENERATORS, generated_trace
+from traces.references.base import parse, pieces
 
 A_TRACE = (
     "references are needed: the path of a trace or a generator such as 'zipf:pages=1000', ids of pages as an array, a list or a Series, "
@@ -75,12 +75,12 @@ def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = 
         raise RefusedError(f"{'format' if format_name else 'columns'}: {name} is generated, and no file with a format")
     defaults = {"page_size": page_size, "seed": seed}
     if name == "join":  # such as join:algorithm=bnl,r=do2009:customer@0.1,s=do2009:orders@0.1,...
-        trace = JoinTrace(text, parsed(text, _JoinSource, defaults))
+        trace = JoinTrace(text, parse(text, _JoinSource, defaults))
         check_names(trace.setting, trace.join.buffers_for)
         return trace
     if not name.endswith(".py") and name not in GENERATORS.names():
         raise UnknownNameError("trace", name, ["join", *GENERATORS.names()])
-    return generated(text, **defaults)
+    return generated_trace(text, **defaults)
 
 
 def _series(values: Any) -> pd.Series[Any]:

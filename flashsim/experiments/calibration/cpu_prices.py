@@ -37,7 +37,7 @@ from flashsim.execution.requests import HOST, Work, Write
 from flashsim.experiments.presentation.tables import Table
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import keyed
+from flashsim.storage.rows import key_tuples
 from flashsim.storage.source import load_pair
 from flashsim.storage.source.do2009 import KEYS, PaperRecords
 from flashsim.storage.volume import Volume
@@ -125,16 +125,16 @@ class _Operations:
         customer, orders = load_pair(records[0], records[1], KEYS["customer"], KEYS["orders"])
         rows = np.arange(_ORDERS)
         self.layout = Layout(orders, _PAGE)
-        tuples = keyed(orders.keys(rows), rows)
+        tuples = key_tuples(orders.keys(rows), rows)
         self.tuples = replace(tuples, pages=self.layout.pack(tuples))
         self.pages = self.layout.encode(self.tuples)
         self.sizes = self.layout.cell_sizes(self.tuples)
         keys = customer.codes.astype(np.int64)
-        self.customers = keyed(keys, np.arange(len(keys)))
+        self.customers = key_tuples(keys, np.arange(len(keys)))
         self.customer_hashes = hash_keys(keys, TABLE_SALT)
         self.table = HashTable(self.customers, self.customer_hashes)
         strangers = self.tuples.keys + (keys.max() + 1)
-        self.strangers = keyed(strangers, self.tuples.rows, self.tuples.pages)
+        self.strangers = key_tuples(strangers, self.tuples.rows, self.tuples.pages)
         self.stranger_hashes = hash_keys(strangers, TABLE_SALT)
         files = temporary_files("calibration", "bucket", _BUFFERS, self.layout, 0)
         self.output = Output(files, _BUFFER_PAGES, page_io=False)
@@ -169,7 +169,7 @@ class _Operations:
     def _sort(self) -> None:
         selection = ReplacementSelection(int(self.sizes.sum()) // _SORTED, _ORDERS)
         deque(selection.feed(self.tuples, self.sizes, last=True), maxlen=0)
-        self.comparisons = selection.compared()
+        self.comparisons = selection.take_comparisons()
 
 
 def kernel_prices(folder: Path, duration: int, progress: Progress | None = None) -> list[CpuPrice]:

@@ -22,7 +22,7 @@ from flashsim.experiments.runs.joining import JoinResult, PhaseSeconds
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import FixedRows, keyed
+from flashsim.storage.rows import FixedRows, key_tuples
 from models.allocation.buffers import Allocation
 from models.disk import Disk
 from models.haas import JoinCost, counts
@@ -55,7 +55,7 @@ def sizes_of(
     join = JOINS.load(algorithm)
     options = parameters.options_of(join.OPTIONS)
     if r is not files[0]:
-        options = options.swapped()
+        options = options.with_roles_swapped()
     late = _late_sizes(join.INNER, (r, s), parameters, options, results) if join.FETCHES else None
     return replace(sizes, late=late, options=options, page_size=r.page_size, tuples=(len(r.relation), len(s.relation)))
 
@@ -93,7 +93,7 @@ def _entries_a_page(file: HeapFile, more: int = 0) -> int:
 
 def _a_page(layout: Layout) -> int:
     """Tuples of one size that a page holds."""
-    return layout.room // int(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
+    return layout.room // int(layout.cell_sizes(key_tuples(np.zeros(1, np.int64), np.zeros(1, np.int64)))[0])
 
 
 def _side(file: HeapFile, other: HeapFile) -> LateSide:

@@ -222,7 +222,7 @@ def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: 
         inputs = tuple(Input(max(1, file.pages), page_size, max(1, len(file.relation))) for file in (smaller, larger))
         processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
         problem = partition_buffers.PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
-        buffers = partition_buffers.ruled(problem)
+        buffers = partition_buffers.division_by_rule(problem)
         halves = buffers.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
         sub_buffer = {} if halves else {"sub_buffer": buffers.sub_buffer}
         return replace(setting, given={**setting.given, **sub_buffer}), partition_buffers.as_grace(problem, buffers)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from algorithms.page_access.graph import PageGraph
-from algorithms.page_access.instances import FAMILIES, named
+from algorithms.page_access.instances import FAMILIES, instance_of
 from algorithms.page_access.optimum import fewest_fetches, fewest_frames
 from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_frames
 from algorithms.page_access.planners.base import PLANNERS
@@ -34,10 +34,10 @@ def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> P
     results
         See `column_of_results`.
     **parameters
-        Parameters of the instance (`algorithms.page_access.instances.named`).
+        Parameters of the instance (`algorithms.page_access.instances.instance_of`).
     """
     if text.partition(":")[0] in FAMILIES:
-        return named(text, **parameters)
+        return instance_of(text, **parameters)
     if parameters:
         raise UnknownNameError("parameter of a graph that is read", next(iter(parameters)), [])
     try:

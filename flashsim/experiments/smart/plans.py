@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from algorithms.programs.base import PROGRAMS, Operator, finished, naming, one_batch, pushed, through, whole_of, work_of
+from algorithms.programs.base import PROGRAMS, Operator, finish, naming, one_batch, push, through, whole_of, work_of
 from algorithms.programs.partitioning import partitions, same_partitions
 from flashsim.core.errors import FlashsimError, InvalidParameterError, SchemaError
 from flashsim.core.request import Integers
@@ -293,11 +293,11 @@ def _part(scan: Scan, operators: list[Operator], extents: Integers, outputs: lis
 
     part.first, _ = account(None)
     for begin, end in extents.tolist():
-        work, results = account(pushed(operators, scan.read(begin, end)))
+        work, results = account(push(operators, scan.read(begin, end)))
         part.pages.append(end - begin)
         part.work.append(work)
         part.results.append(results)
-    for rows in [*finished(operators), None] if part.pages else []:
+    for rows in [*finish(operators), None] if part.pages else []:
         work, results = account(rows)
         part.last.update(work)
         part.last_results += results

@@ -2,10 +2,10 @@
 
 A design is five kernels over `flashsim.storage.extension.state.Extension`; all but `key` answer with actions, bits that may be combined::
 
-    evicted(ext, page, flags)    a page leaves memory: `TO_DISK`, `TO_SSD`; a page that is newer than on disk must go somewhere
-    fetched(ext, page, flags)    a page has been read from disk: `TO_SSD`, while it stays in memory, or `DROP`, if a copy is given up
-    served(ext, page, flags)     a page has been read from the SSD: `DROP`, if its copy is given up; memory's page is then the newest
-    modified(ext, page)          memory's page becomes newer than its copy on the SSD: `DROP` or `INVALIDATE` (its frame stays taken)
+    on_evict(ext, page, flags)   a page leaves memory: `TO_DISK`, `TO_SSD`; a page that is newer than on disk must go somewhere
+    on_fetch(ext, page, flags)   a page has been read from disk: `TO_SSD`, while it stays in memory, or `DROP`, if a copy is given up
+    on_serve(ext, page, flags)   a page has been read from the SSD: `DROP`, if its copy is given up; memory's page is then the newest
+    on_modify(ext, page)         memory's page becomes newer than its copy on the SSD: `DROP` or `INVALIDATE` (its frame stays taken)
     key(ext, page)               the page whose key is least is replaced, or cleaned, first; a page's key never falls
 
 `flags` say what is known of the page (`DIRTY_PAGE` and so on).  Frames of a design that rotates are taken one after the other; its keys
@@ -26,6 +26,6 @@ DIRTY_PAGE, SEQUENTIAL, FOR_UPDATE, ALONGSIDE, CHECKPOINTED = 1, 2, 4, 8, 16
 EVICTED, FETCHED, SERVED, MODIFIED, KEY_OF = range(5)
 _OF_FLAGS = types.FunctionType(types.int64(EXTENSION, types.int64, types.int64))
 _OF_PAGE = types.FunctionType(types.int64(EXTENSION, types.int64))
-DESIGN_KERNELS = {"evicted": _OF_FLAGS, "fetched": _OF_FLAGS, "served": _OF_FLAGS, "modified": _OF_PAGE, "key": _OF_PAGE}
+DESIGN_KERNELS = {"on_evict": _OF_FLAGS, "on_fetch": _OF_FLAGS, "on_serve": _OF_FLAGS, "on_modify": _OF_PAGE, "key": _OF_PAGE}
 #: ``of_flags(design[EVICTED])(ext, page, flags)`` in a kernel, and so on.
 of_flags, of_page = function_at(_OF_FLAGS), function_at(_OF_PAGE)

@@ -339,13 +339,13 @@ def chain_free(ext: Extension) -> None:
 
 
 @inlined_kernel
-def when_evicted(ext: Extension, design: Policies, page: int, flags: int) -> int:
+def ask_on_evict(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """The design's answer for a page that leaves memory."""
     return int(of_flags(design[EVICTED])(ext, page, flags))
 
 
 @inlined_kernel
-def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int:
+def apply_on_fetch(ext: Extension, design: Policies, page: int, flags: int) -> int:
     """The design's answer for a page that has been read from disk; a copy that the design does not want is given up."""
     actions = int(of_flags(design[FETCHED])(ext, page, flags))
     if actions & DROP:
@@ -354,7 +354,7 @@ def when_fetched(ext: Extension, design: Policies, page: int, flags: int) -> int
 
 
 @inlined_kernel
-def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool:
+def apply_on_serve(ext: Extension, design: Policies, page: int, flags: int) -> bool:
     """Do what the design wants with the copy from which a page has been read; whether memory's page is newer than on disk by that."""
     if not of_flags(design[SERVED])(ext, page, flags) & DROP:
         return False
@@ -364,7 +364,7 @@ def when_served(ext: Extension, design: Policies, page: int, flags: int) -> bool
 
 
 @inlined_kernel
-def when_modified(ext: Extension, design: Policies, page: int) -> None:
+def apply_on_modify(ext: Extension, design: Policies, page: int) -> None:
     """Do what the design wants with a copy that is not the newest any more; what it does not give up is not valid at least."""
     if ext.pages[page, state.STATUS] & state.VALID:
         if of_page(design[MODIFIED])(ext, page) & DROP:

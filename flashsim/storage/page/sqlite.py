@@ -43,7 +43,7 @@ from flashsim.storage.page._sqlite_database import (
 )
 from flashsim.storage.page.base import file_name
 from flashsim.storage.record import Bytes, byte_at, get_varint, put_varint, varint_size
-from flashsim.storage.rows import RowFormat, Tuples, keyed
+from flashsim.storage.rows import RowFormat, Tuples, key_tuples
 
 __all__ = ["LARGEST_PAGE", "LOCAL_MARGIN", "SMALLEST_PAGE", "leaf_offset", "leaf_pages"]
 
@@ -157,7 +157,7 @@ def _write(out: IO[bytes], heap_file: HeapFile, name: str, progress: Progress | 
     for start in range(0, leaves, step):
         bounds = first_rows[start : min(start + step, leaves) + 1]
         rows = np.arange(bounds[0], bounds[-1])
-        pages = encode_pages(heap_file.relation, keyed(heap_file.relation.keys(rows), rows, bounds - bounds[0]), size)
+        pages = encode_pages(heap_file.relation, key_tuples(heap_file.relation.keys(rows), rows, bounds - bounds[0]), size)
         numbers = leaf_pages(np.arange(start, start + len(pages)), size)
         beyond_lock = int(np.searchsorted(numbers, lock_page(size)))
         for part in (slice(None, beyond_lock), slice(beyond_lock, None)):

@@ -175,13 +175,13 @@ class ExtensionContract(Contract):
     def test_during_a_sharp_checkpoint_no_page_becomes_newer_on_the_ssd(self) -> None:
         ext, chosen = rested(self.name)
         ext.numbers[at.CHECKPOINT] = 1
-        answer = manager.when_evicted(ext, chosen.kernels, FIRST_PAGE, DIRTY_PAGE)
+        answer = manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE, DIRTY_PAGE)
         assert answer & TO_DISK, "a page that is newer than on disk does not go there"
 
     def test_a_copy_that_is_not_the_newest_is_dropped_or_invalidated(self) -> None:
         ext, chosen = rested(self.name)
         answer = _answer(ext, chosen.kernels, MODIFIED, FIRST_PAGE)
-        assert answer in (DROP, INVALIDATE), f"modified answers {answer}"
+        assert answer in (DROP, INVALIDATE), f"on_modify answers {answer}"
 
     def test_no_newest_version_is_lost(self) -> None:
         """Three drawn systems, looked at after every event: every page's newest version is in memory, on the SSD or on disk."""

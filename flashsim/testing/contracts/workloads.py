@@ -16,8 +16,8 @@ from flashsim.core.request import READ, WRITE, Integers
 from flashsim.core.transactions import BATCH, COUNT, CREATES, FIRST, MARKS, SCANS, WRITES, Transactions
 from flashsim.core.units import GIB, KIB, MIB
 from flashsim.testing.contract import Contract
-from traces.references.base import GENERATORS, generated
-from traces.transactions.base import WORKLOADS, TransactionWorkload, scaled, workload
+from traces.references.base import GENERATORS, generated_trace
+from traces.transactions.base import WORKLOADS, TransactionWorkload, scale_stream, workload
 from traces.workload.base import FAMILY, WorkloadRun, WorkloadSpace
 
 
@@ -46,7 +46,7 @@ def check_declared(declared: type[Any], values: str, made: Callable[[str], objec
 
 def drawn(text: str) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """All pages that are asked for, and which of the references write."""
-    batches = list(generated(text).batches())
+    batches = list(generated_trace(text).batches())
     assert all(0 < len(batch.pages) <= BATCH for batch in batches), f"a batch is empty, or has more than {BATCH} references"
     writes = [np.zeros(len(batch.pages), np.bool_) if batch.writes is None else batch.writes for batch in batches]
     return np.concatenate([batch.pages for batch in batches]), np.concatenate(writes)
@@ -72,7 +72,7 @@ class ReferencesContract(Contract):
         pages, writes = drawn(self.text(f"references={count}"))
         assert len(pages) == len(writes) == count, f"{count} references are asked for, and {len(pages)} made"
         assert pages.dtype == np.int64 and writes.dtype == np.bool_, f"pages are {pages.dtype}, writes {writes.dtype}"
-        most = generated(self.text(f"references={count}")).stream.most_pages
+        most = generated_trace(self.text(f"references={count}")).stream.most_pages
         assert pages.min() >= 0 and (most is None or pages.max() < most), f"pages {pages.min()} to {pages.max()} of {most}"
         again = drawn(self.text(f"references={count},seed=0"))
         assert np.array_equal(again[0], pages) and np.array_equal(again[1], writes), "the same seed makes other references"
@@ -84,7 +84,7 @@ class ReferencesContract(Contract):
 
     def test_fewer_references_are_the_first_of_more(self) -> None:
         texts = [self.text(f"references={count}") for count in (BATCH + 1000, 5000)]
-        if len({generated(text).stream.most_pages for text in texts}) > 1:
+        if len({generated_trace(text).stream.most_pages for text in texts}) > 1:
             pytest.skip("its pages grow with the references")
         many, few = map(drawn, texts)
         assert all(np.array_equal(one[:5000], other) for one, other in zip(many, few, strict=True)), "5000 are not the first of more"
@@ -92,7 +92,7 @@ class ReferencesContract(Contract):
     def test_every_parameter_is_declared_and_checked(self) -> None:
         member = GENERATORS.load(self.name)
         assert member.TITLE, "it has no title"
-        check_declared(member.Stream, self.values, lambda values: generated(f"{self.name}:{values}"))
+        check_declared(member.Stream, self.values, lambda values: generated_trace(f"{self.name}:{values}"))
 
 
 #: Transactions that are looked at.
@@ -160,8 +160,8 @@ class TransactionContract(Contract):
 
     def test_a_workload_is_scaled(self) -> None:
         stream = self.stream()
-        assert stream.SCALES and scaled(stream, 1) == stream, "SCALES is empty, or scaling by 1 changes it"
-        pages = scaled(stream, 8).pages
+        assert stream.SCALES and scale_stream(stream, 1) == stream, "SCALES is empty, or scaling by 1 changes it"
+        pages = scale_stream(stream, 8).pages
         assert abs(pages - 8 * stream.pages) <= 0.8 * stream.pages, f"eight times {stream.pages} pages are {pages}"
 
 

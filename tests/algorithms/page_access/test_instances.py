@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from algorithms.page_access.instances import FAMILIES, bipartite, join_graph, named
+from algorithms.page_access.instances import FAMILIES, bipartite, instance_of, join_graph
 from flashsim.core.errors import FlashsimError
 
 
 def test_text_and_values_name_the_same_instance() -> None:
     for found, expected in (
-        (named("bipartite:pages=20,density=0.3,seed=4"), bipartite(20, 0.3, 4)),
-        (named("bipartite", pages=20, density=0.3, seed=4), bipartite(20, 0.3, 4)),
-        (named("join:pages=9,same_order=true", selectivity=1), join_graph(9, selectivity=1, same_order=True)),
+        (instance_of("bipartite:pages=20,density=0.3,seed=4"), bipartite(20, 0.3, 4)),
+        (instance_of("bipartite", pages=20, density=0.3, seed=4), bipartite(20, 0.3, 4)),
+        (instance_of("join:pages=9,same_order=true", selectivity=1), join_graph(9, selectivity=1, same_order=True)),
     ):
         assert found.first.tolist() == expected.first.tolist() and found.pages == expected.pages
     for name in FAMILIES:
-        assert named(name).edges > 0
+        assert instance_of(name).edges > 0
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_text_and_values_name_the_same_instance() -> None:
 )
 def test_what_is_no_instance_is_refused(text: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(FlashsimError, match=message):
-        named(text, **given)
+        instance_of(text, **given)

@@ -22,7 +22,7 @@ from flashsim.core.units import NEVER
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import FixedRows, keyed
+from flashsim.storage.rows import FixedRows, key_tuples
 from flashsim.testing.disks import small_drive
 from flashsim.testing.flash_drives import PAGE, drive
 from tests.apps.serving import nbd_client as nbd
@@ -204,7 +204,7 @@ def test_what_is_refused_never_reaches_the_drive() -> None:
 
 def test_a_minipage_is_read_by_its_sectors_alone() -> None:
     """Row ids of digests on PAX pages: a request a page, as long as its sectors, from whose bytes they are decoded."""
-    layout, digests = Layout(FixedRows("digest", {"key": 8, "row": 4}), 8192, "pax"), keyed(np.arange(2000) * 7, np.arange(2000) + 5)
+    layout, digests = Layout(FixedRows("digest", {"key": 8, "row": 4}), 8192, "pax"), key_tuples(np.arange(2000) * 7, np.arange(2000) + 5)
     digests.pages = layout.pack(digests)
     pages, ((begin, length),) = layout.encode(digests), layout.parts(("row",))
     served, bare, found = served_drive("ssd", 0), device("ssd"), np.zeros_like(pages)

@@ -120,3 +120,10 @@ def test_a_member_without_the_contract_is_refused(family: Family[Policy], folder
     (folder / "empty.py").write_text("")
     with pytest.raises(FlashsimError, match="policy: 'empty' does not define choose"):
         family.load("empty")
+
+
+def test_a_member_for_a_former_contract_is_refused_with_the_new_name(folder: Path) -> None:
+    family = Family(folder.name, "policy", Policy, renamed={"chosen": "choose"})
+    (folder / "former.py").write_text("def chosen(): ...")
+    with pytest.raises(FlashsimError, match="policy: 'former' defines chosen, which is called choose now"):
+        family.load("former")

@@ -37,7 +37,7 @@ from flashsim.execution.requests import (
 from flashsim.execution.run import ConcurrentRun
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.rows import FixedRows, Tuples, key_tuples
 from flashsim.storage.volume import Extents
 from flashsim.testing import disks
 from flashsim.testing import flash_drives as drives
@@ -79,7 +79,7 @@ class Places:
 
 
 def _tuples(pages: int) -> Tuples:
-    return keyed(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(pages + 1, np.int64))
+    return key_tuples(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(pages + 1, np.int64))
 
 
 LAYOUT = Layout(FixedRows("digest", {"key": 8, "row": 4}), PAGE)

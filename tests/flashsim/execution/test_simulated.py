@@ -23,7 +23,7 @@ from flashsim.storage.attributes import Attribute
 from flashsim.storage.heap_file import File, HeapFile, heap_file
 from flashsim.storage.placement import PLACEMENTS
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 from tests.cases import with_each
 
 PAGE = 8 * KIB
@@ -163,7 +163,7 @@ def _other_columns(file: HeapFile) -> Algorithm:
 
 
 def _falling(file: HeapFile) -> Algorithm:
-    yield Write(File("t", file.layout), np.array([0]), np.array([2]), keyed(np.arange(2), np.arange(2), np.array([0, 3, 2])))
+    yield Write(File("t", file.layout), np.array([0]), np.array([2]), key_tuples(np.arange(2), np.arange(2), np.array([0, 3, 2])))
 
 
 def _no_sector(file: HeapFile) -> Algorithm:

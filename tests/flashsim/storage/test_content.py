@@ -10,7 +10,7 @@ from flashsim.storage.content import ColumnContent
 from flashsim.storage.heap_file import File, HeapFile
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 
 
 class _NoRecords:
@@ -24,7 +24,7 @@ def _relation(rows: int) -> Relation:
 
 def _tuples(pages: list[list[int]], relation: Relation) -> Tuples:
     rows = np.array([row for page in pages for row in page], np.int64)
-    return keyed(relation.keys(rows), rows, np.cumsum([0] + [len(page) for page in pages]))
+    return key_tuples(relation.keys(rows), rows, np.cumsum([0] + [len(page) for page in pages]))
 
 
 def _check(content: ColumnContent, file: File, pages: list[list[int]], extents: list[tuple[int, int]]) -> None:

@@ -15,7 +15,7 @@ from flashsim.storage import heap_file as module
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 from flashsim.storage.source.base import TableRecords
 from tests.cases import with_each
 
@@ -29,7 +29,7 @@ def relation(lengths: list[int]) -> Relation:
 
 
 def tuples_of(table: Relation, rows: np.ndarray) -> Tuples:
-    return keyed(table.keys(rows), rows)
+    return key_tuples(table.keys(rows), rows)
 
 
 @given(st.lists(st.integers(0, 400), max_size=60), st.sampled_from([512, 1024, 4096]), st.integers(1, 7), st.randoms(use_true_random=False))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.storage.record import varint_size
-from flashsim.storage.rows import keyed, masked
+from flashsim.storage.rows import key_tuples, masked
 
 
 @given(st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.booleans()), max_size=60))
@@ -17,7 +17,7 @@ def test_a_mask_chooses_as_in_numpy(pairs: list[tuple[int, bool]]) -> None:
     for each in (numbers, numbers.view(np.uint64), np.repeat(numbers, 2)[::2]):
         chosen = masked(each, mask)
         assert chosen.dtype == each.dtype and np.array_equal(chosen, each[mask])
-    tuples = keyed(numbers, numbers[::-1]).chosen(mask)
+    tuples = key_tuples(numbers, numbers[::-1]).chosen(mask)
     assert np.array_equal(tuples.keys, numbers[mask]) and np.array_equal(tuples.rows, numbers[::-1][mask])
 
 

@@ -13,7 +13,7 @@ from flashsim.apps.papers.shin2016.table1 import MEMORY
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.experiments.formulas.drives import parallel_drive_of, processor_of
-from models.partition_buffers import PartitionProblem, published, ruled
+from models.partition_buffers import PartitionProblem, division_by_rule, published_division
 from models.partition_costs import Division, Input
 
 TITLE = "What the paper left open: where N-Hash pays"
@@ -30,7 +30,7 @@ def problem(drive: str, memory: int) -> PartitionProblem:
 
 @cache
 def best(drive: str, memory: int) -> Division:
-    return ruled(problem(drive, memory))
+    return division_by_rule(problem(drive, memory))
 
 
 def drives() -> list[str]:
@@ -45,7 +45,7 @@ def setup_of(method: str, division: Division) -> BucketSetup:
 def runs(memory: int) -> dict[BucketSetup, list[str]]:
     """Runs with so much memory, and their drives: drives with the same buffers share a pass."""
     names = drives()
-    paper = published(problem(names[0], memory))
+    paper = published_division(problem(names[0], memory))
     by_setup = {setup_of(method, paper): names for method in (TRADITIONAL, N_HASH)}
     for name in names:
         if best(name, memory) != paper:
@@ -64,7 +64,7 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
 
 def _seconds(results: Results, drive: str, memory: int) -> list[float]:
     """Seconds of the original, of N-Hash and with the rule's buffers, as at scale 1; none if a run is missing."""
-    paper, names = published(problem(drive, memory)), runs(memory)
+    paper, names = published_division(problem(drive, memory)), runs(memory)
     setups = [setup_of(TRADITIONAL, paper), setup_of(N_HASH, paper), setup_of(N_HASH, best(drive, memory))]
     times = [results.get(_job(results.settings, setup, names[setup])) for setup in setups]
     return [each[drive]["total"] / (results.settings.scale * TUPLES_SHARE) for each in times if each] if all(times) else []
@@ -77,7 +77,7 @@ def sections(results: Results) -> list[Section]:
     pays, gains = list[list[Entry]](), list[list[Entry]]()
     for drive, row in cells.items():
         divisions = [(problem(drive, memory), best(drive, memory)) for memory in MEMORY]
-        by_formula = [100 * (task.seconds(published(task)) / task.seconds(ours) - 1) for task, ours in divisions]
+        by_formula = [100 * (task.seconds(published_division(task)) / task.seconds(ours) - 1) for task, ours in divisions]
         pays.append([drive, *(original / n_hash for original, n_hash, _ in row)])
         gains.append([drive, "simulated", *(100 * (n_hash / least - 1) for _, n_hash, least in row)])
         gains.append([drive, "closed form", *by_formula])

@@ -19,7 +19,7 @@ from flashsim.experiments.formulas.comparison import compare_join
 from flashsim.experiments.formulas.drives import divided_for, division
 from flashsim.experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.storage.heap_file import HeapFile
-from models.partition_buffers import published
+from models.partition_buffers import published_division
 from models.partition_costs import Input, cost, pattern
 from tests.cases import with_each
 
@@ -61,14 +61,14 @@ def test_simulated_seconds_at_the_published_memory(memory: int, share: float, wi
         taken |= {(setup, name): made[name]["total"] for name in names}
     for name in FLASH:
         asked = problem(name, memory)
-        paper, rule = (taken[setup_of(N_HASH, one), name] for one in (published(asked), best(name, memory)))
+        paper, rule = (taken[setup_of(N_HASH, one), name] for one in (published_division(asked), best(name, memory)))
         assert rule <= 1.002 * paper
         if name in BEYOND:
             continue
         for method in (TRADITIONAL, N_HASH):
             orders = Input(round(PAGES * share), 8192, TUPLES * share)
-            told = cost(method, orders, published(asked), asked.drive, asked.processor).total
-            assert told == pytest.approx(taken[setup_of(method, published(asked)), name], rel=within), (name, method)
+            told = cost(method, orders, published_division(asked), asked.drive, asked.processor).total
+            assert told == pytest.approx(taken[setup_of(method, published_division(asked)), name], rel=within), (name, method)
 
 
 def test_runs_are_shared_by_drives_with_the_same_buffers() -> None:
@@ -122,8 +122,8 @@ def test_flush_pattern_at_the_published_size(memory: int) -> None:
         def close(self) -> None: ...
 
     file, asked = orders(1.0, 2009), problem("micron-p300", memory)
-    trace_only(algorithm_of(setup_of(N_HASH, published(asked)), file), [file], Writes())
-    told, counted = pattern(N_HASH, asked.files[0], published(asked)), sizes[:-1]  # the last call is of what is left
+    trace_only(algorithm_of(setup_of(N_HASH, published_division(asked)), file), [file], Writes())
+    told, counted = pattern(N_HASH, asked.files[0], published_division(asked)), sizes[:-1]  # the last call is of what is left
     assert told.calls == pytest.approx(len(counted), rel=0.025)
     assert told.at_once == pytest.approx(sum(map(len, counted)) / len(counted), rel=0.025)
     moved = sum(int(each.sum()) for each in counted)

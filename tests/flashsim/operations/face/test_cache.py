@@ -23,7 +23,7 @@ from tests.cases import with_each
 from tests.commands import Run
 from tests.html_page import whole
 from tests.peak_memory import PEAK_MEMORY
-from traces.references import generated
+from traces.references import generated_trace
 from traces.references.base import GeneratedTrace
 
 ROOT = Path(__file__).parents[4]
@@ -86,7 +86,7 @@ def test_counts_equal_a_dictionarys(warm_up: int | str) -> None:
         (IDS, pd.Series([False] * 4000, dtype="boolean", index=IDS)),
         pa.chunked_array([IDS[:10], IDS[10:]]),
         IDS.astype(np.uint64) + np.uint64(2**63),
-        generated("zipf:pages=400,references=4000"),
+        generated_trace("zipf:pages=400,references=4000"),
         "pages.txt",
         Path("pages.txt"),
     ],

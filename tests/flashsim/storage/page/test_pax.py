@@ -21,7 +21,7 @@ from flashsim.storage.heap_file import heap_file
 from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.layout import Layout
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import Tuples, keyed
+from flashsim.storage.rows import Tuples, key_tuples
 from flashsim.storage.source import load_pair, open_source
 from flashsim.storage.source.base import TableRecords
 from tests.cases import with_each
@@ -91,7 +91,7 @@ def test_rows_of_any_types_come_back_as_they_are(table: pa.Table, page_size: int
         assert page_size == 512
         return
     rows = np.array(data.draw(st.lists(st.integers(0, len(relation) - 1), max_size=90) if len(relation) else st.just([])), np.int64)
-    tuples = keyed(relation.keys(rows), rows)
+    tuples = key_tuples(relation.keys(rows), rows)
     tuples.pages = layout.pack(tuples)
     pages = layout.encode(tuples)
     found = layout.decode(pages)
@@ -120,7 +120,7 @@ def test_minipages_hold_the_most_tuples_and_never_meet(table: pa.Table, page_siz
     except CapacityError:
         assert taken(1) > page_size
         return
-    (size,) = set(layout.cell_sizes(keyed(np.zeros(1, np.int64), np.zeros(1, np.int64))).tolist())
+    (size,) = set(layout.cell_sizes(key_tuples(np.zeros(1, np.int64), np.zeros(1, np.int64))).tolist())
     capacity = layout.room // size
     assert taken(capacity) <= page_size < taken(capacity + 1)
     sectors = [layout.parts(("row",)), *(layout.parts((), (name,)) for name in table.column_names)]

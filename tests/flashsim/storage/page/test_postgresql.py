@@ -20,7 +20,7 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS, postgresql
 from flashsim.storage.page.postgresql import MOST_ROWS
 from flashsim.storage.relation import Relation
-from flashsim.storage.rows import FixedRows, Tuples, keyed
+from flashsim.storage.rows import FixedRows, Tuples, key_tuples
 from flashsim.storage.source import open_source
 from flashsim.storage.source.base import TableRecords
 from flashsim.storage.texts import without_unions
@@ -56,9 +56,9 @@ def test_elided_and_byte_form_agree_page_for_page(table: pa.Table, page_size: in
     relation = relation_of(table, data.draw(st.integers(0, table.num_columns - 1)))
     rows = np.array(data.draw(st.lists(st.integers(0, table.num_rows - 1), max_size=60) if table.num_rows else st.just([])), np.int64)
     layout = Layout(relation, page_size, "postgresql")
-    pages = layout.pack(keyed(relation.keys(rows), rows))
+    pages = layout.pack(key_tuples(relation.keys(rows), rows))
     numbers = np.arange(len(pages) - 1) * 131_071
-    encoded = layout.encode(keyed(relation.keys(rows), rows, pages), numbers)
+    encoded = layout.encode(key_tuples(relation.keys(rows), rows, pages), numbers)
     layout.verify(encoded, numbers)
     found = layout.decode(encoded)
     assert np.array_equal(found.pages, pages) and np.array_equal(found.rows, rows)
@@ -124,7 +124,7 @@ def test_bytes_that_are_no_page_are_refused_or_hold_rows(noise: bytes, place: in
     relation = relation_of(pa.table({"k": list(range(0, 4000, 100)), "text": ["some text", None] * 20, "money": decimals}))
     rows = np.arange(9)
     layout = Layout(relation, 1024, "postgresql")
-    page = layout.encode(keyed(relation.keys(rows), rows, np.array([0, 9])))
+    page = layout.encode(key_tuples(relation.keys(rows), rows, np.array([0, 9])))
     head = page[:, :24].tobytes()
     page[0, place] = value
     for data in (page.tobytes(), noise, head + noise[24:]):

@@ -15,7 +15,7 @@ from flashsim.storage.heap_file import heap_file
 from flashsim.storage.layout import Layout
 from flashsim.storage.page import PAGE_FORMATS, _sqlite_database
 from flashsim.storage.page.sqlite import leaf_offset, leaf_pages
-from flashsim.storage.rows import keyed
+from flashsim.storage.rows import key_tuples
 from flashsim.storage.source import load_pair, open_source
 from flashsim.testing.strategies import relation_of, tables
 from tests.cases import with_each
@@ -30,8 +30,8 @@ def test_elided_and_byte_form_agree_page_for_page(table: pa.Table, page_size: in
     except CapacityError:
         assert relation.largest_record() > page_size - 35
         return
-    pages = layout.pack(keyed(relation.keys(rows), rows))
-    encoded = layout.encode(keyed(relation.keys(rows), rows, pages))
+    pages = layout.pack(key_tuples(relation.keys(rows), rows))
+    encoded = layout.encode(key_tuples(relation.keys(rows), rows, pages))
     assert encoded.shape == (len(pages) - 1, page_size)
     found = layout.decode(encoded)
     assert np.array_equal(found.pages, pages) and np.array_equal(found.rows, rows)
@@ -56,7 +56,7 @@ def test_bytes_that_are_no_page_are_refused_or_hold_rows(noise: bytes, place: in
     relation = relation_of(pa.table({"k": list(range(0, 4000, 100)), "text": ["some text"] * 40}))
     rows = np.arange(20)
     layout = Layout(relation, 512)
-    page = layout.encode(keyed(relation.keys(rows), rows, np.array([0, 20])))
+    page = layout.encode(key_tuples(relation.keys(rows), rows, np.array([0, 20])))
     page[0, place] = value
     for data in (page, np.frombuffer(noise, np.uint8).reshape(1, 512), np.frombuffer(b"\x0d" + noise[1:], np.uint8).reshape(1, 512)):
         try:
