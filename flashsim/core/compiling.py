@@ -24,7 +24,7 @@ from flashsim.core.kept_kernels import KEPT, file_stem
 from flashsim.core.kernel import compiled, entry, folder_of_module
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
-from flashsim.core.processes import cores
+from flashsim.core.processes import cores, python_command
 from flashsim.core.source_files import kernels_folder, make_private, source_tree
 
 #: A function of `kernel_of` that is a part: what the decorator says of its seconds, and its name.
@@ -37,7 +37,6 @@ _LEAST = 1.5
 _POLL = 0.1
 #: Processes at the same time, at most: no engine has more large parts.
 _MOST = 4
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from flashsim.core.compiling import work; work()"
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,8 @@ def can_write() -> bool:
 
 def _worker() -> subprocess.Popen[str]:
     """A process that compiles; in a session of its own, so that a terminal interrupts only this one."""
-    command = [sys.executable, "-c", _START, json.dumps(sys.path)]
     pipe = subprocess.PIPE
+    command = python_command("flashsim.core.compiling:work")
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
 
 

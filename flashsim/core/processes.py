@@ -1,7 +1,9 @@
 """Processes: the cores and the memory that this one may take, and workers that end with the process that started them."""
 
+import json
 import os
 import resource
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +34,16 @@ def free_memory() -> int | None:
     if limit != resource.RLIM_INFINITY:
         limits.append(limit)
     return min(limits, default=None)
+
+
+def python_command(function: str, *arguments: str) -> list[str]:
+    """The words that start a Python process which finds the same modules as this one and calls a function, ``package.module:name``.
+
+    The arguments stand in its ``sys.argv``.
+    """
+    module, _, name = function.partition(":")
+    start = f"import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from {module} import {name}; {name}()"
+    return [sys.executable, "-c", start, json.dumps(sys.path), *arguments]
 
 
 def watched(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:

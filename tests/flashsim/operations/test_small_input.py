@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flashsim.core.kernel import compiled
-from flashsim.operations import small_input
+from flashsim.operations import first_joins, small_input
 from tests.cases import with_each
 from tests.commands import Run
 
@@ -60,7 +60,9 @@ _FIRST = "--r do2009:customer@0.1 --s do2009:orders@0.1 --on c_custkey=o_custkey
         (f"join hybrid-hash {_FIRST} --json out.json", False),  # which a second process would write, too
     ],
 )
-def test_a_join_of_first_steps_is_compiled_behind(command: str, is_first: bool, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_join_of_first_steps_is_compiled_in_the_background(
+    command: str, is_first: bool, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FLASHSIM_CACHE", str(here / "cache"))
     started: list[list[str]] = []
     monkeypatch.setattr(subprocess, "Popen", lambda words, **options: started.append([*words, options["env"]["NUMBA_DISABLE_JIT"]]))
@@ -74,12 +76,13 @@ def test_one_process_at_a_time_compiles(here: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("FLASHSIM_CACHE", str(here / "cache"))
     started: list[list[str]] = []
     monkeypatch.setattr(subprocess, "Popen", lambda words, **options: started.append(words))
-    small_input._compile_behind(["join"])
+    options = {"--r": "do2009:customer@0.1", "--s": "do2009:orders@0.1"}
+    first_joins.compile_in_background("grace-hash", options)
     with (here / "cache" / "kernels" / "first.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        small_input._compile_behind(["join"])
-        assert len(started) == 1 and small_input._is_compiled_behind()
-    assert not small_input._is_compiled_behind()
+        first_joins.compile_in_background("grace-hash", options)
+        assert len(started) == 1 and first_joins.is_compiling()
+    assert not first_joins.is_compiling()
 
 
 @pytest.mark.deep
