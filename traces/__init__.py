@@ -1,11 +1,6 @@
 """Traces: one schema, recorded from any driver, and what can be told from them.
 
-Folders of this package, of which some have files of the same names:
-
-* `format`: formats of requests to devices, with offset and length;
-* `file`: the schema of such requests, and how they are recorded, converted and read in part;
-* `page_format`: formats of references to pages, numbers without a device; `references` generates such;
-* `replay`: engines that repeat a trace of requests on a real device, of which `fio` is one;
-* `workload` and `transactions`: generated requests, and generated transactions of page references;
-* `calls`: requests that a recorded program's system calls cause; `summary`: what is counted of a trace.
+`format` has formats of requests to devices, `page_format` of references to pages, which are numbers without a device; `file` has the
+schema of requests, and `references` generates pages.  `replay` repeats requests on a real device, `fio` for one.  `workload` and
+`transactions` generate requests and page references, `calls` makes requests of system calls, and `summary` counts what a trace holds.
 """

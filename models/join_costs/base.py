@@ -152,8 +152,8 @@ class JoinFormula(Protocol):
     def allocate(self, sizes: Sizes, latency_ratio: float, access_ratio: float) -> Allocation:
         """The default division of the buffers, for a device with y = Tl / Tx and x = (Tl + Ts) / Tl.
 
-        A join that runs divides its buffers by its own `allocate` (`algorithms.joins.base.Join`).  The one here is called by the function
-        below, for formulas without a run, and by the formulas of `digest` and `flash-join` for the join of digests or keys within them.
+        Joins that run divide by their own (`algorithms.joins.base.Join`).  This one is called by `allocate` below, for formulas without a
+        run, and by the formulas of `digest` and `flash-join` for the join within them.
         """
         raise FlashsimError("allocation: this formula has no default; give the join's own")
 

@@ -237,9 +237,8 @@ class ColumnsOfText(WritableFormat):
             means = {word: OPERATIONS.index(operation) for word, operation in row.get("words", {}).items()}
             self._words = self._words | {operation: word for word, operation in reversed(means.items())}
             self._columns.append(_column(row, means))
-        held = {_SCHEMA.get(column.holds, column.holds) for column in self._columns}
-        names_devices = "label" in held and "label" not in table  # a request without a label has its device's number there
-        self.CARRIES = frozenset(held | {"device"} if names_devices else held)
+        held = frozenset(_SCHEMA.get(column.holds, column.holds) for column in self._columns)
+        self.CARRIES = held | {"device"} if "label" in held and "label" not in table else held  # its number may stand for a label
         (self._time,) = (column for column in self._columns if column.holds == "time")
         self.RESOLUTION = 1 if self._time.decimals else self._time.unit
         if self._unknown:

@@ -214,10 +214,7 @@ def division(
 
 
 def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
-    """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash.
-
-    The closed forms know no option of a join but its partition method; others are refused.
-    """
+    """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash."""
     smaller, larger = sorted(files, key=lambda file: file.pages)
     algorithm, page_size = setting.algorithm, smaller.page_size
     partition = setting.given.get("partition")
@@ -227,7 +224,7 @@ def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: 
         bound = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
         raise InvalidParameterError("allocation", DRIVE, f"{bound}, but not of {join}")
     usual, takes = JOINS.load(algorithm).OPTIONS(), options_in(JOINS.load(algorithm).OPTIONS)
-    for name, value in setting.given.items():
+    for name, value in setting.given.items():  # of which the closed forms know the partition method alone
         if name != "partition" and value not in (None, getattr(usual, name, None)):
             text = takes[name].text(value) if name in takes else value
             raise InvalidParameterError(name.replace("_", "-"), text, "with buffers divided for the drive it is not asked for")

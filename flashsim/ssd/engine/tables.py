@@ -64,8 +64,7 @@ SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken ne
 #: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then PACED, READY, WANTING and FLUSHES.
 QUEUE = records.record_dtype(int64="head tail")
 # The last queues: writes whose acknowledgement waits for the pace, operations that are ready for the link in this event, those that wait
-# for room in the write buffer, and flush commands.  FLUSHES is chained by IN_DIE although it is no die's, since a flush may wait for the
-# controller meanwhile, in a queue by QUEUED.
+# for room in the write buffer, and flush commands: by IN_DIE, though in no die, as a flush may stand in the controller's queue by QUEUED.
 PACED, READY, WANTING, FLUSHES = -4, -3, -2, -1
 #: Of a block, the id of the last erase that was admitted; operations since then, for which the next must wait; programs of its pages that
 #: have not ended, where reads overtake; its erases that have not ended, from the oldest (-1: none) to the newest, chained by `gate`.  A

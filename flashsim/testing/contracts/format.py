@@ -5,7 +5,7 @@ import gzip
 import lzma
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -111,15 +111,10 @@ def _columns(name: str, drawn: list[tuple[int, ...]]) -> dict[str, Any]:
     return columns
 
 
-def _differing(found: pa.Table, wanted: pa.Table, columns: Iterable[str], labelled: bool) -> list[str]:
-    """Columns that two tables do not have alike; with labels, which name devices, the devices' numbers may differ."""
-
-    def values(rows: pa.Table, column: str) -> list[Any]:
-        numbers = rows.column(column).to_pylist()
-        order = list(dict.fromkeys(numbers))
-        return [order.index(number) for number in numbers] if column == "device" and labelled else numbers
-
-    return [column for column in SCHEMA.names if column in columns and values(found, column) != values(wanted, column)]
+def _values(rows: pa.Table, column: str, labelled: bool) -> list[Any]:
+    """A column; with labels, which name devices, these are numbered as they appear."""
+    values = rows.column(column).to_pylist()
+    return list(map(list(dict.fromkeys(values)).index, values)) if labelled and column == "device" else values
 
 
 class FormatContract(Contract):
@@ -220,11 +215,11 @@ class FormatContract(Contract):
             member.write((whole.slice(begin, cut) for begin in range(0, whole.num_rows, cut)), first)
             assert member.recognise(first), "it does not recognise what it wrote"
             found, again = table(first, self.name), convert(Excerpt(first, self.name), second, self.name)
-            wanted = pa.Table.from_batches([whole])
-            lost = _differing(found, wanted, columns, labelled)
-            for column in sorted(member.CARRIES.intersection(lost)):
-                read, written = (rows.column(column).to_pylist() for rows in (found, wanted))
-                raise AssertionError(f"{column} is {read}, and was {written}")
+            tables = found, pa.Table.from_batches([whole])
+            read, written = ({column: _values(rows, column, labelled) for column in columns} for rows in tables)
+            lost = [column for column in SCHEMA.names if read.get(column) != written.get(column)]
+            wrong = [f"{column} is {read[column]}, and was {written[column]}" for column in lost if column in member.CARRIES]
+            assert not wrong, "; ".join(wrong)
             assert not again.rounded and table(second, self.name).equals(found), "what is written a second time differs"
             load_writable("parquet").write(iter([whole]), source)
             dropped = convert(Excerpt(source, "parquet"), second, self.name).dropped
