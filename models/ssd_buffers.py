@@ -268,10 +268,10 @@ def _priced_hybrid(problem: Problem, hidden: bool) -> Iterator[Allocation]:
     yield divided_hybrid(problem, input, max(1, min(output, math.floor(longest))), problem.reserve)
 
 
-def divided_hybrid(problem: Problem, input: int, output: int, least: int) -> HybridAllocation:
+def divided_hybrid(problem: Problem, input: int, output: int, phase2_input: int) -> HybridAllocation:
     """Hybrid hash's division for given buffers, or Grace hash's where they leave no workspace."""
     sizes = problem.sizes
-    shares = hybrid_division(sizes.r, sizes.memory, input, sizes.fudge, output=output, least=least)
+    shares = hybrid_division(sizes.r, sizes.memory, input, sizes.fudge, output=output, phase2_input=phase2_input)
     return shares or grace_as_hybrid(_best_grace(problem))
 
 

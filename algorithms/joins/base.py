@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Protocol, Self, TypeVar
 
@@ -65,7 +65,7 @@ class JoinParameters:
     access_ratio: float = (12 + 5.56) / 5.56
 
     def options_of(self, kind: type[Options]) -> Options:
-        """The options of a join that takes those of a kind.
+        """The options of a join that takes those of a kind; of a record that the kind extends, with its defaults for the rest.
 
         Raises
         ------
@@ -74,6 +74,8 @@ class JoinParameters:
         """
         if self.options is None:
             return kind()
+        if issubclass(kind, type(self.options)):
+            return kind(**vars(self.options))
         if not isinstance(self.options, kind):
             raise InvalidParameterError("options", type(self.options).__name__, f"this join takes {kind.__name__}")
         return self.options
@@ -86,14 +88,18 @@ class JoinParameters:
 
 @dataclass(frozen=True)
 class BucketOptions(PartitionOptions, JoinOptions):
-    """Options of joins that make buckets."""
+    """Options of joins that make buckets.
+
+    A join with an option more extends them by a record of its own, its `OPTIONS`; partition methods get only these.
+    """
 
 
 def partitioning_of(parameters: JoinParameters) -> PartitionParameters:
     """Parameters of the partition method of a join that makes buckets."""
     options = parameters.options_of(BucketOptions)
     in_series = parameters.in_series and options.strands == 1
-    return PartitionParameters(**vars(options), page_io=parameters.page_io, in_series=in_series)
+    of_method = {field.name: getattr(options, field.name) for field in fields(PartitionOptions)}
+    return PartitionParameters(**of_method, page_io=parameters.page_io, in_series=in_series)
 
 
 def check_partitioning(parameters: JoinParameters) -> None:

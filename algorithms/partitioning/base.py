@@ -15,7 +15,6 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.members import Family, optional
 from flashsim.core.options import Option, options_in
 from flashsim.core.request import Integers, total
-from flashsim.core.units import format_size
 from flashsim.execution.requests import Algorithm, Answer, Blocks, Cpu, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
@@ -133,8 +132,8 @@ def check_options(parameters: PartitionParameters) -> None:
     for name, option in options_in(PartitionOptions).items():
         value = getattr(parameters, name)
         if name not in takes and value != getattr(usual, name):
-            text = format_size(value) if option.kind == "size" else value
-            raise InvalidParameterError(name.replace("_", "-"), text, f"partition method {parameters.partition} does not take it")
+            bound = f"partition method {parameters.partition} does not take it"
+            raise InvalidParameterError(name.replace("_", "-"), option.text(value), bound)
 
 
 def check_buffers(files: Sequence[File], buffers: PartitionBuffers, parameters: PartitionParameters) -> None:

@@ -46,7 +46,8 @@ _SCALARS = record_dtype(
 )
 #: A submission queue; `dispatched` counts commands of the request at its head.
 QUEUE = record_dtype(int64="head tail dispatched in_flight")
-#: `pending` is DONE_WITH once the completion was collected.
+#: `started` is when the first command was dispatched to the device, where its work may begin later; `pending` is DONE_WITH once the
+#: completion was collected.
 HOST_REQUEST = record_dtype(
     int64="arrival think first_dependent next_dependent first_command commands pending tag submitted started completed next_ready queue"
 )

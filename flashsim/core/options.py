@@ -5,6 +5,7 @@ from inspect import get_annotations
 from typing import Any, Literal, get_type_hints
 
 from flashsim.core.errors import FlashsimError
+from flashsim.core.units import format_size
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class Option:
     completes: tuple[str, ...] = ()
     #: Only some commands have it; these declare it by itself.
     apart: bool = False
+
+    def text(self, value: Any) -> str:
+        """A value as messages show it."""
+        return ",".join(value) if self.kind == "names" else format_size(value) if self.kind == "size" else str(value)
 
 
 def options_in(record: type[Any]) -> dict[str, Option]:

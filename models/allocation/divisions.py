@@ -206,29 +206,29 @@ def hybrid_division(
     second: SecondPhase = "do2009",
     *,
     output: int | None = None,
-    least: int | None = None,
+    phase2_input: int | None = None,
 ) -> HybridAllocation | None:
     """Buffers of hybrid hash for a given input buffer, or None where that leaves no workspace.
 
     Source: TR section 7: K is the smallest number of buckets with K (M - I2) + WS >= F |R|, WS = M - I - K O.
 
-    `output` is O and `least` is I2, the pages that the second phase has for input at least; both are as large as the input buffer unless
-    they are given.
+    `output` is O and `phase2_input` is I2, the pages that the second phase has for input at least; both are as large as the input buffer
+    unless they are given.
     """
-    output, least = output or buffer, least or buffer
+    output, phase2_input = output or buffer, phase2_input or buffer
     table = max(1, r_pages) * exact(fudge)
     if table <= memory - buffer:
         # No bucket goes to disk; what the table leaves free serves the input.
         workspace = math.ceil(table)
         return HybridAllocation(0, 0, memory - workspace, workspace, 0, 0)
-    if memory - least - output < 1:
+    if memory - phase2_input - output < 1:
         return None
-    buckets = math.ceil((table - (memory - buffer)) / (memory - least - output))
+    buckets = math.ceil((table - (memory - buffer)) / (memory - phase2_input - output))
     workspace = memory - buffer - buckets * output
     if workspace < 1:
         return None
     if second == "haas":
-        return HybridAllocation(buckets, output, buffer, workspace, least, memory - least)
+        return HybridAllocation(buckets, output, buffer, workspace, phase2_input, memory - phase2_input)
     phase2 = math.ceil((table - workspace) / buckets)
     return HybridAllocation(buckets, output, buffer, workspace, memory - phase2, phase2)
 

@@ -150,7 +150,11 @@ class JoinFormula(Protocol):
 
     @optional
     def allocate(self, sizes: Sizes, latency_ratio: float, access_ratio: float) -> Allocation:
-        """The default division of the buffers, for a device with y = Tl / Tx and x = (Tl + Ts) / Tl."""
+        """The default division of the buffers, for a device with y = Tl / Tx and x = (Tl + Ts) / Tl.
+
+        Joins that run divide by their own (`algorithms.joins.base.Join`).  This one is called by `allocate` below, for formulas without a
+        run, and by the formulas of `digest` and `flash-join` for the join within them.
+        """
         raise FlashsimError("allocation: this formula has no default; give the join's own")
 
 

@@ -19,7 +19,7 @@ from traces.file.conversion import convert
 from traces.file.page_trace import page_trace
 from traces.file.schema import column, make_batch
 from traces.format import FORMATS, recognise
-from traces.format.base import basis, candidates, doubts, load_format, load_writable
+from traces.format.base import basis, candidates, doubts, load_format, load_writable, writable
 from traces.summary.information import describe
 
 
@@ -29,6 +29,39 @@ class TestFormats(FormatContract):
 
     def requests_end(self, lines: list[bytes]) -> int:
         return next(number for number, line in enumerate(lines) if line.startswith(b"CPU")) if self.member == "blkparse" else len(lines)
+
+
+#: A format of one's own, a table of columns of which none is a device.
+WITHOUT_DEVICE = """
+from traces.format._columns import ColumnsOfText
+
+columns = [{"name": name, "holds": name} for name in ("time", "offset", "length")]
+columns.append({"name": "operation", "holds": "operation", "words": {"R": "read", "W": "write"}})
+table = {"title": "no device", "separator": ",", "pattern": r"\\d+,\\d+,\\d+,[RW]", "columns": columns}
+member = ColumnsOfText("own", table | {"example": "5,0,512,R\\n", "requests": [["read", 0, 512, 5]]})
+globals().update({name: getattr(member, name) for name in dir(member) if not name.startswith("_")})
+"""
+
+
+def contract_of(name: str) -> FormatContract:
+    return type("Case", (FormatContract,), {"member": name})()
+
+
+def test_a_format_without_devices_says_that_they_are_lost(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(WITHOUT_DEVICE)
+    contract = contract_of(str(tmp_path / "own.py"))
+    contract.test_its_files_are_recognised_and_no_others()
+    contract.test_requests_are_what_the_example_says()
+    contract.test_what_is_written_comes_back()
+
+
+@pytest.mark.parametrize("name", writable())
+def test_a_format_that_is_wrong_on_devices_breaks_the_contract(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that it holds them and does not, or the other way round."""
+    member = load_writable(name)
+    monkeypatch.setattr(member, "CARRIES", member.CARRIES ^ {"device"})
+    with pytest.raises(AssertionError, match=r"device is \[|a conversion says that"):
+        contract_of(name).test_what_is_written_comes_back()
 
 
 @pytest.fixture(scope="module")

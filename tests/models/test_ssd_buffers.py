@@ -78,7 +78,7 @@ def every_division(given: Problem) -> Iterator[Allocation]:
                 yield GraceAllocation(first, second, memory - first * second, memory - workspace, workspace)
         elif given.algorithm == "hybrid-hash":
             for reserve in (given.reserve, 2 * given.reserve, 4 * given.reserve):
-                division = hybrid_division(r, memory, first, output=second, least=reserve)
+                division = hybrid_division(r, memory, first, output=second, phase2_input=reserve)
                 if division is not None:
                     yield division
     if given.algorithm == "bnl":

@@ -131,7 +131,7 @@ def test_columns_of_a_csv_may_be_named(tmp_path: Path) -> None:
         ("", "lines", "refers to no page"),
         ("*\n\n*\n", None, "refers to no page"),
         ("page,write\n", None, "refers to no page"),
-        ("\0\1\2", None, "no format that can be told: known are alibaba, arc,"),
+        ("\0\1\2", None, r"no format that can be told: known are .*\barc\b"),
         ("1\n2 3\n", "lines", "line 2: it has more than one word"),
         ("1\n2,3\n", "lines", "line 2: '2,3' is not id"),
         ("some words\nof prose\n", None, "no format that can be told"),

@@ -9,6 +9,7 @@ Such a format is a ``NAME.toml`` in this folder:
 ``pattern``        a regular expression that lines fit
 ``unknown``        what stands for a latency that was not recorded
 ``labels``         a regular expression that labels fit which are written
+``reader``         what reads its lines, if it is not this module: ``fio`` (`traces.format._fio`), which takes a ``version`` and no columns
 ``label``          what is written for a request without a label; its device's number if it is missing
 ``loose``          whether blanks around fields, and fields after those named, are skipped
 ``longest_pause``  mean time between requests, in the file's unit, beyond which whole numbers are not taken for its times
@@ -236,7 +237,8 @@ class ColumnsOfText(WritableFormat):
             means = {word: OPERATIONS.index(operation) for word, operation in row.get("words", {}).items()}
             self._words = self._words | {operation: word for word, operation in reversed(means.items())}
             self._columns.append(_column(row, means))
-        self.CARRIES = frozenset(_SCHEMA.get(column.holds, column.holds) for column in self._columns) | {"device"}
+        held = frozenset(_SCHEMA.get(column.holds, column.holds) for column in self._columns)
+        self.CARRIES = held | {"device"} if "label" in held and "label" not in table else held  # its number may stand for a label
         (self._time,) = (column for column in self._columns if column.holds == "time")
         self.RESOLUTION = 1 if self._time.decimals else self._time.unit
         if self._unknown:

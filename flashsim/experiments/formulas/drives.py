@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from algorithms.joins.base import JOINS
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS, format_size
+from flashsim.core.options import options_in
+from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device import presets
 from flashsim.device.block_layer import MAXIMUM_COMMAND
 from flashsim.device.figures import streaming_rate
@@ -216,9 +218,17 @@ def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: 
     smaller, larger = sorted(files, key=lambda file: file.pages)
     algorithm, page_size = setting.algorithm, smaller.page_size
     partition = setting.given.get("partition")
-    if partition == "n-hash" and algorithm == "grace-hash":
-        if (size := setting.given.get("sub_buffer")) is not None:
-            raise InvalidParameterError("sub-buffer", format_size(size), "with buffers divided for the drive it is not asked for")
+    in_rings = partition == "n-hash" and algorithm == "grace-hash"
+    if not in_rings and (algorithm not in ssd_joins.JOINS or partition not in (None, "traditional")):
+        join = algorithm if partition is None else f"{algorithm} with {partition}"
+        bound = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
+        raise InvalidParameterError("allocation", DRIVE, f"{bound}, but not of {join}")
+    usual, takes = JOINS.load(algorithm).OPTIONS(), options_in(JOINS.load(algorithm).OPTIONS)
+    for name, value in setting.given.items():  # of which the closed forms know the partition method alone
+        if name != "partition" and value not in (None, getattr(usual, name, None)):
+            text = takes[name].text(value) if name in takes else value
+            raise InvalidParameterError(name.replace("_", "-"), text, "with buffers divided for the drive it is not asked for")
+    if in_rings:
         inputs = tuple(Input(max(1, file.pages), page_size, max(1, len(file.relation))) for file in (smaller, larger))
         processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
         problem = partition_buffers.PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
@@ -226,10 +236,6 @@ def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: 
         halves = buffers.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row
         sub_buffer = {} if halves else {"sub_buffer": buffers.sub_buffer}
         return replace(setting, given={**setting.given, **sub_buffer}), partition_buffers.as_grace(problem, buffers)
-    if algorithm not in ssd_joins.JOINS or partition not in (None, "traditional"):
-        join = algorithm if partition is None else f"{algorithm} with {partition}"
-        bound = f"buffers can be divided for the drive of {', '.join(ssd_joins.JOINS)}, and of grace-hash with n-hash"
-        raise InvalidParameterError("allocation", DRIVE, f"{bound}, but not of {join}")
     sizes = sizes_of(files, setting.memory)
     span = (sizes.r + sizes.s + sizes.r_temporary + sizes.s_temporary) * page_size
     layout = _LAYOUTS.get(setting.placement, "spread")

@@ -204,8 +204,7 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     for name, option in join_options().items():
         value = setting.given.get(name)
         if value is not None and name not in takes:
-            text = ",".join(value) if option.kind == "names" else format_size(value) if option.kind == "size" else value
-            raise InvalidParameterError(name.replace("_", "-"), text, f"{setting.algorithm} does not take it")
+            raise InvalidParameterError(name.replace("_", "-"), option.text(value), f"{setting.algorithm} does not take it")
         if value is not None and option.kind == "size" and value < 1:
             raise InvalidParameterError(name.replace("_", "-"), f"{value} B", "it must be at least 1 B")
     join.check(setting.parameters())

@@ -98,7 +98,7 @@ def admit_buffered(
         buffering.fill_entry(flow, flash.entries, command, entry, sectors, is_new, not through)
         complete = coalescing and is_whole(flash, entry)
         if not through and (complete or flash.buffer.waiting > flash.buffer.threshold):
-            planned = buffering.leave(flow, flash, policies, times.timing, command, page, 1 if complete else 0, False)
+            planned = buffering.destage_group(flow, flash, policies, times.timing, command, page, 1 if complete else 0, False)
             flow.engine.batch_leaves = begin_batch(flash.buffer)
         return planned
     if entry >= 0 and operation == READ and mask & ~flash.entries[entry].sector_mask == 0:
@@ -106,7 +106,7 @@ def admit_buffered(
         buffering.add_transfer(flow, flash.entries, ZERO_PAGE, command, entry, sectors, True)
         return True
     if entry >= 0 and operation == READ:
-        planned = buffering.leave(flow, flash, policies, times.timing, command, page, 1, False)
+        planned = buffering.destage_group(flow, flash, policies, times.timing, command, page, 1, False)
     elif entry >= 0:
         buffering.drop_entry(flow, flash, command, entry)
     return planned and admit_page(flow, flash, times, policies, command, operation, page, sectors)
@@ -136,7 +136,7 @@ def admit(flow: Flow, flash: Flash, times: Timings, policies: Policies, command:
             gathered += operation == WRITE and flow.operations[command].through != 0 and takes(flash, sectors)
             is_last = (page + 1) * size >= offset + length
             if gathered > 0 and (gathered == flash.control.group or is_last or flash.buffer.waiting > flash.buffer.threshold):
-                planned = planned and buffering.leave(flow, flash, policies, times.timing, command, page, gathered, True)
+                planned = planned and buffering.destage_group(flow, flash, policies, times.timing, command, page, gathered, True)
                 gathered = 0
         else:
             planned = admit_page(flow, flash, times, policies, command, operation, page, sectors)
@@ -206,7 +206,7 @@ def admit_flush(flow: Flow, flash: Flash, policies: Policies, timing: RecordArra
     while flash.buffer.waiting > most:
         if flow.engine.live + flash.control.plan_rows > flow.operations.shape[0]:
             return TABLE_FULL
-        if not buffering.leave(flow, flash, policies, timing, command, -1, 0, False):
+        if not buffering.destage_group(flow, flash, policies, timing, command, -1, 0, False):
             return POLICY_FAILED
     flow.engine.flushing, flow.engine.batch_leaves = -1, 0
     if not batch:

@@ -18,7 +18,7 @@ BUS = 2
 
 
 @inlined_kernel
-def comes_in(kind: int) -> bool:
+def enters_drive(kind: int) -> bool:
     """True if operations of a kind that pass the link or the bus bring a page into the drive."""
     return kind in (PROGRAM_PAGE, BUFFER_PAGE, MEMORY_PAGE)
 
@@ -37,7 +37,7 @@ def ask_bus(flow: Flow, control: RecordArray, links: Integers, row: int, now: in
 @inlined_kernel
 def ask_way(flow: Flow, control: RecordArray, links: Integers, row: int, now: int) -> None:
     """Ask for what an operation passes first: the bus if there is one and the page does not come from the host, or else the link."""
-    if links[BUS, 1] > 0 and (not comes_in(flow.operations[row].kind) or flow.operations[flow.operations[row].command].internal != 0):
+    if links[BUS, 1] > 0 and (not enters_drive(flow.operations[row].kind) or flow.operations[flow.operations[row].command].internal != 0):
         ask_bus(flow, control, links, row, now)
     else:
         ask_link(flow, control, links, row, now)
@@ -46,7 +46,7 @@ def ask_way(flow: Flow, control: RecordArray, links: Integers, row: int, now: in
 @inlined_kernel
 def use_link(flow: Flow, links: Integers, row: int, now: int) -> None:
     """The link is the operation's: move its bytes, the first of a command after what that takes itself."""
-    direction = 1 if comes_in(flow.operations[row].kind) else 0
+    direction = 1 if enters_drive(flow.operations[row].kind) else 0
     duration, command = links[direction, flow.operations[row].sectors], flow.operations[row].command
     if flow.operations[command].on_its_way == 0:
         flow.operations[command].on_its_way = 1
@@ -164,7 +164,7 @@ def let_go(flow: Flow, entries: RecordArray, command: int, entry: int, store: in
 
 
 @lean_kernel
-def leave(
+def destage_group(
     flow: Flow, flash: Flash, policies: Policies, timing: RecordArray, command: int, page: int, own: int, is_part: bool
 ) -> bool:  # fmt: skip
     """The `own` pages up to `page` leave for flash, and with them the oldest, as many as are programmed at once.

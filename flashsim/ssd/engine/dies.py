@@ -6,7 +6,7 @@ from flashsim.core.kernel import inlined_kernel, lean_kernel, shared_kernel
 from flashsim.core.records import RecordArray
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import agenda, tables
-from flashsim.ssd.engine.groups import ALL_PASSED, comes_in, is_ready, take_work
+from flashsim.ssd.engine.groups import ALL_PASSED, goes_to_die, is_ready, take_work
 from flashsim.ssd.engine.tables import IN_CELLS, IN_DIE, IN_PROGRAM, ON_CHANNEL, PAUSING, STOPPING, WAITING, Flow, Timings
 from flashsim.ssd.engine.waiting import wake
 from flashsim.ssd.parameters import GROWTH_ERASES
@@ -41,7 +41,7 @@ def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     pages = 2 if kind == MOVE_PAGE else 1
     duration = pages * times.timing.transfer
     server = control.dies + channel_of(control, operation.die)
-    is_certain = times.timing.unbroken and (kind == MOVE_PAGE or (comes_in(kind) and operation.is_behind == 0))
+    is_certain = times.timing.unbroken and (kind == MOVE_PAGE or (goes_to_die(kind) and operation.is_behind == 0))
     if is_certain and flow.queues[server].head < 0 and flow.engine.recording == 0:
         flow.servers[server].busy, flow.servers[server].until = row + 1, now + duration
         operation.phase = IN_PROGRAM
@@ -117,7 +117,7 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
     if flow.servers[die].cached == 0:
         flow.servers[die].since = now
     kind = flow.operations[row].kind
-    if comes_in(kind):
+    if goes_to_die(kind):
         ask_channel(flow, flash.control, times, row, now)
         return
     duration = timing.erase if kind == ERASE_BLOCK else timing.read
@@ -160,7 +160,7 @@ def give_way(flow: Flow, flash: Flash, timing: RecordArray, die: int, now: int) 
     """The operation at work leaves its die to reads."""
     flow.operations[flow.servers[die].busy - 1].due = -1
     flow.servers[die].suspended = flow.servers[die].busy
-    leave(flow, flash, timing, die, False, now)
+    give_up_die(flow, flash, timing, die, False, now)
     wake(flow, die)
 
 
@@ -185,7 +185,7 @@ def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
 
 
 @inlined_kernel
-def leave(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool, now: int) -> None:
+def give_up_die(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
     tables.note_span(flow, flash, timing, die, (server.cached if cached else server.busy) - 1, now)
@@ -264,8 +264,8 @@ def may_fill_cache(flow: Flow, control: RecordArray, die: int) -> bool:
     head, row = flow.queues[die].head, flow.servers[die].busy - 1
     if head < 0 or flow.servers[die].cached != 0 or flow.queues[tables.reads_of(flow, die)].head >= 0:
         return False
-    programming = flow.operations[row].phase == IN_PROGRAM and comes_in(flow.operations[row].kind)
-    return programming and comes_in(flow.operations[head].kind) and is_ready(flow.operations, control, head)
+    programming = flow.operations[row].phase == IN_PROGRAM and goes_to_die(flow.operations[row].kind)
+    return programming and goes_to_die(flow.operations[head].kind) and is_ready(flow.operations, control, head)
 
 
 @inlined_kernel

@@ -105,17 +105,17 @@ def transfer_ends(host: Host, flow: Flow, flash: Flash, times: Timings, row: int
     Then a program is ready for its die; all else, and a program behind, is done with its command.
     """
     following = tables.release(flow, flash.control.dies + flash.control.channels + 2 * on_bus, now)
-    comes_in = buffering.comes_in(flow.operations[row].kind)
+    enters = buffering.enters_drive(flow.operations[row].kind)
     if on_bus:
         if following >= 0:
             buffering.use_bus(flow, times.links, following, now)
-        if not comes_in and flow.operations[flow.operations[row].command].internal == 0:
+        if not enters and flow.operations[flow.operations[row].command].internal == 0:
             buffering.ask_link(flow, flash.control, times.links, row, now)
             return
     else:
         if following >= 0:
             buffering.use_link(flow, times.links, following, now)
-        if comes_in and times.links[buffering.BUS, 1] > 0:
+        if enters and times.links[buffering.BUS, 1] > 0:
             buffering.ask_bus(flow, flash.control, times.links, row, now)
             return
     if flow.operations[row].kind == PROGRAM_PAGE:
@@ -147,7 +147,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
             flow.servers[die].busy = other + 1
         dies.ask_channel(flow, flash.control, times, other, now)
     else:
-        dies.leave(flow, flash, times.timing, die, cached, now)
+        dies.give_up_die(flow, flash, times.timing, die, cached, now)
         waiting.wake(flow, die)
         if cached and flow.servers[die].busy != 0 and flow.operations[flow.servers[die].busy - 1].phase == WAITING:
             dies.pass_to_cache(flow, flash.control, times, die, now)
@@ -205,7 +205,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) 
                 times.counters.slc_programs += empty if operation.source <= IN_SLC else 0
         flash.pools[die].queued -= 1
         row = operation.next[IN_DIE]
-    dies.leave(flow, flash, times.timing, die, False, now)
+    dies.give_up_die(flow, flash, times.timing, die, False, now)
     waiting.wake(flow, die)
     if flow.servers[die].cached != 0:
         flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0

@@ -13,7 +13,7 @@ ALL_PASSED = -1
 
 
 @inlined_kernel
-def comes_in(kind: int) -> bool:
+def goes_to_die(kind: int) -> bool:
     """True if operations of a kind take a page over the channel into a die, to program it there."""
     return kind in (PROGRAM_PAGE, STORE_PAGE)
 
@@ -55,12 +55,12 @@ def is_one_read(operations: RecordArray, control: RecordArray, first: int, row: 
 def works_with(operations: RecordArray, control: RecordArray, first: int, row: int) -> bool:
     """True if a ready operation joins those from `first`: of one kind, on another plane, at the same page, of as many bits a cell."""
     kind, other, place = operations[first].kind, operations[row].kind, operations[row].place
-    one_kind = comes_in(other) if comes_in(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
+    one_kind = goes_to_die(other) if goes_to_die(kind) else kind == other and kind in (READ_PAGE, FETCH_PAGE, ERASE_BLOCK)
     same_cells = (operations[first].source <= IN_SLC) == (operations[row].source <= IN_SLC)
     if not one_kind or not same_cells or not is_ready(operations, control, row):
         return False
     apart = operations[first].place - place
-    if control.units > 1 and not comes_in(kind):  # programs begin a flash page, reads need not
+    if control.units > 1 and not goes_to_die(kind):  # programs begin a flash page, reads need not
         apart = operations[first].place // control.units * control.units - place // control.units * control.units
     if kind != ERASE_BLOCK and apart % control.pages_per_block != 0:
         return False

@@ -46,8 +46,8 @@ _STORE = "arrived_id "
 # Of what reads may interrupt, the time at which its end stands in the agenda (-1: it does not).
 _INTERRUPTED = "entered "
 # The next in each chain that an operation stands in (-1: none): FOLLOWER, those that wait for an operation; READER, reads that may overtake
-# and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait; QUEUED, those in another
-# queue, and unused rows.  The first two chains of an operation are rings, of which `last` is the end.
+# and wait for its program; IN_DIE, those that queue for a die or work there together, and flushes that wait (FLUSHES, no die's queue);
+# QUEUED, those in another queue, and unused rows.  The first two chains of an operation are rings, of which `last` is the end.
 FOLLOWER, READER, IN_DIE, QUEUED = range(4)
 _CHAINS = np.dtype([("last", np.int32, 2), ("next", np.int32, 4)])
 # What every operation needs stands in the first two lines of the caches, and what is looked at long after it was written in the first.
@@ -64,7 +64,7 @@ SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken ne
 #: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then PACED, READY, WANTING and FLUSHES.
 QUEUE = records.record_dtype(int64="head tail")
 # The last queues: writes whose acknowledgement waits for the pace, operations that are ready for the link in this event, those that wait
-# for room in the write buffer, and flush commands.
+# for room in the write buffer, and flush commands: by IN_DIE, though in no die, as a flush may stand in the controller's queue by QUEUED.
 PACED, READY, WANTING, FLUSHES = -4, -3, -2, -1
 #: Of a block, the id of the last erase that was admitted; operations since then, for which the next must wait; programs of its pages that
 #: have not ended, where reads overtake; its erases that have not ended, from the oldest (-1: none) to the newest, chained by `gate`.  A

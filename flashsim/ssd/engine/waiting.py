@@ -1,4 +1,8 @@
-"""What operations of the engine wait for: their places in the queues of dies, what must end before, and gates before erases."""
+"""What operations of the engine wait for at a die: their places in its queue, what must end before, and gates before erases.
+
+Room in the write buffer, link and bus are in `buffering`, a die's choice and the channel in `dies`.  All that a write waits for, from the
+host to the cells, is a table in ``docs/explanation/ssd.md``.
+"""
 
 from flashsim.core.kernel import inlined_kernel, lean_kernel, shared_kernel
 from flashsim.core.records import RecordArray

@@ -16,7 +16,7 @@ def test_the_table_has_every_policy_with_its_parameters_and_memory() -> None:
         [cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
     ]
     told = {row[0].strip("`"): row[1:] for row in rows if row[0].strip("`") in REPLACEMENT.names()}
-    assert list(told) == REPLACEMENT.names()
+    assert list(told) == REPLACEMENT.names(), f"{PAGE} needs a row for each policy, in this order: {', '.join(REPLACEMENT.names())}"
     for name, (parameters, per_page, per_frame, inclusion, _) in told.items():
         member = REPLACEMENT.load(name)
         values = {parameter: declared.default for parameter, declared in member.PARAMETERS.items()}

@@ -100,6 +100,7 @@ def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFi
         ({"given": {"partition": "n-hash", "sub_buffer": 8192}}, "micron-p300", "drive", "sub-buffer: 8 KiB"),
         ({"algorithm": "hybrid-hash"}, "micron-p300", "drive", "not of hybrid-hash with n-hash"),
         ({"algorithm": "simple-hash", "given": {}}, "micron-p300", "drive", "not of simple-hash"),
+        ({"algorithm": "hybrid-hash", "given": {"later": 4}}, "micron-p300", "drive", "later: 4, but with buffers divided for the drive"),
         ({"memory": 4}, "micron-p300", "drive", "memory: 4 pages"),
     ],
 )
