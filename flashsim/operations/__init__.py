@@ -5,15 +5,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "join": "face.join:join",
     "fetch": "face.fetch:fetch",
     "export": "face.export:export",
-    "device": {
-        "list": "face.devices:device_list",
-        "show": "face.devices:device_show",
-        "new": "face.devices:device_new",
-        "import-diskspecs": "face.devices:device_import_diskspecs",
-        "bench": "face.bench:bench",
-        "calibrate": "face.calibrate:calibrate",
-        "identify": "face.identify:identify",
-    },
+    "device": {"list": "face.devices:device_list", "show": "face.devices:device_show"},
     "trace": {"info": "face.trace:trace", "convert": "face.trace:trace_convert", "replay": "face.replay:replay"},
     "cache": {
         "list": "face.algorithms:cache_list",
@@ -30,7 +22,6 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     },
     "smart": {"run": "face.smart:smart"},
     "check": "face.check:check",
-    "validate": {"hdd": "face.compare:validate_hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
     "doctor": "face.doctor:doctor",
 }
 #: Help texts of groups of commands, a line and examples each.
@@ -66,11 +57,6 @@ GROUPS = {
         Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
         flashsim smart run "SELECT avg(o_totalprice) FROM o" \
                 --table o=tpch:orders@0.01 --device samsung-smart-400gb
-        """,
-    "validate": """
-        Simulated devices held against measured ones.
-        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
-        flashsim validate ssd --claim first --scale 0.1
         """,
 }
 #: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.flashsim.apps.calibration.validation.test_under_load import row, table
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -20,7 +21,6 @@ from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
 from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
-from tests.flashsim.experiments.validation.test_under_load import row, table
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[3]
