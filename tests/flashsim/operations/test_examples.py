@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.flashsim.apps.calibration.validation.test_under_load import row, table
+from tests.apps.calibration.validation.test_under_load import row, table
 from typer.main import get_command
 from typer.testing import CliRunner
 

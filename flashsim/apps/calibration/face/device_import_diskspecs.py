@@ -38,6 +38,11 @@ def device_import_diskspecs(
 
         flashsim device import-diskspecs drive.parv --out drive.toml
         flashsim device import-diskspecs drive.parv --out mine.toml --disk MY_DISK --json mine.json
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> fs.device_import_diskspecs("drive.parv", out="drive.toml")  # doctest: +SKIP
     """
     target = preset_file(out)
     drive = diskspecs.read(Path(file), disk)

@@ -56,6 +56,11 @@ def device_new(
     Examples::
 
         flashsim device new --from intel-x25e-64gb --out mine.toml --capacity 80GB --read-mbps 240 --read-iops 30000 --read-latency 80us
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> fs.device_new(base="intel-x25e-64gb", out="mine.toml", capacity="80GB", read_iops=30000)  # doctest: +SKIP
     """
     target = preset_file(out)
     rates = {"sequential_read": read_mbps, "sequential_write": write_mbps}
