@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.apps.calibration.validation.test_under_load import row, table
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -19,6 +18,7 @@ import flashsim as fs
 import flashsim.apps.papers
 from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
+from tests.apps.calibration.validation.test_under_load import row, table
 from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
