@@ -19,6 +19,8 @@ from flashsim.apps.programs.face.fleet import fleet as fleet
 from flashsim.apps.programs.face.record import crash as crash
 from flashsim.apps.programs.face.record import record as record
 from flashsim.apps.serving.command import device_serve as device_serve
+from flashsim.apps.watching.face.tiny_drive import tiny_drive as tiny_drive
+from flashsim.apps.watching.face.watch import watch as watch
 from flashsim.operations.face.algorithms import algorithms as algorithms
 from flashsim.operations.face.algorithms import cache_list as cache_list
 from flashsim.operations.face.algorithms import pool_list as pool_list
@@ -41,10 +43,8 @@ from flashsim.operations.face.replay import replay as replay
 from flashsim.operations.face.restart import restart as restart
 from flashsim.operations.face.smart import smart as smart
 from flashsim.operations.face.sweep import sweep as sweep
-from flashsim.operations.face.tiny_drive import tiny_drive as tiny_drive
 from flashsim.operations.face.trace import trace as trace
 from flashsim.operations.face.trace import trace_convert as trace_convert
-from flashsim.operations.face.watch import watch as watch
 
 # Commands that have a shorter name as well.
 cache_simulate = cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flashsim.experiments.presentation.flash_drawing import draw_pages
+from flashsim.apps.watching.flash_drawing import draw_pages
 from flashsim.experiments.replaying.report import block_heat
 from flashsim.operations.fields import count
 from flashsim.operations.operation import named, with_named_methods

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from flashsim.apps.watching import steps as steps_module
+from flashsim.apps.watching.steps import MOST_STEPS, Frame, Shape, Steps, label, legend
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
-from flashsim.experiments.presentation import steps as steps_module
-from flashsim.experiments.presentation.steps import MOST_STEPS, Frame, Shape, Steps, label, legend
 from tests.browser import Browser
 
 PICTURE = Steps(

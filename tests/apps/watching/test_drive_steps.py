@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from flashsim.apps.watching import drive_steps
+from flashsim.apps.watching.drive_steps import Hold, blocks_in_steps, critical_holds, timeline_in_steps
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
-from flashsim.experiments.presentation import drive_steps
-from flashsim.experiments.presentation.drive_steps import Hold, blocks_in_steps, critical_holds, timeline_in_steps
 from flashsim.ssd.lab.clock import SteppedDrive
 from flashsim.ssd.lab.drive import LabDrive
 

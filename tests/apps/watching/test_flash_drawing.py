@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
+from flashsim.apps.watching.flash_drawing import draw_pages, draw_spans
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.core.spans import CAUSES
-from flashsim.experiments.presentation.flash_drawing import draw_pages, draw_spans
 from flashsim.experiments.presentation.plots import svg
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.lab.drive import LabDrive, lab_parameters, page_states

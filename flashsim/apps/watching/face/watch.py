@@ -18,12 +18,12 @@ from algorithms.hashing.buckets import Resident, keep, meet
 from algorithms.hashing.table import nested_blocks
 from algorithms.joins.base import plan
 from algorithms.partitioning.base import scan
+from flashsim.apps.watching.drive_steps import blocks_in_steps, timeline_in_steps
+from flashsim.apps.watching.steps import Frame, Shape, Steps, label, legend
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.execution.drivers import run
 from flashsim.execution.requests import Algorithm, Phase, Read, Request, Write, rewrite
-from flashsim.experiments.presentation.drive_steps import blocks_in_steps, timeline_in_steps
-from flashsim.experiments.presentation.steps import Frame, Shape, Steps, label, legend
 from flashsim.operations.face.join import JoinOutcome
 from flashsim.operations.fields import choice, count, text
 from flashsim.operations.operation import in_words_of_python, named

@@ -5,11 +5,11 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from flashsim.apps.watching.flash_drawing import MOST_NUMBERED
+from flashsim.apps.watching.steps import MOST_STEPS, Frame, Shape, Steps, label, legend
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.spans import CAUSES, KINDS, server_names
 from flashsim.core.units import MICROSECONDS, format_duration
-from flashsim.experiments.presentation.flash_drawing import MOST_NUMBERED
-from flashsim.experiments.presentation.steps import MOST_STEPS, Frame, Shape, Steps, label, legend
 from flashsim.ssd.lab.clock import SteppedDrive
 from flashsim.ssd.lab.drive import PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
 from flashsim.ssd.state.drive_state import DriveState
