@@ -1,4 +1,8 @@
 # What type checkers and editors see of the lazy names in __init__.py: a line a module of the folders `face`.
+from flashsim.apps.caching.face.cache import cache as cache
+from flashsim.apps.caching.face.cache import cache_compare as cache_compare
+from flashsim.apps.caching.face.cache import cache_curve as cache_curve
+from flashsim.apps.caching.face.cache import cache_keep as cache_keep
 from flashsim.apps.calibration.face.bench import bench as bench
 from flashsim.apps.calibration.face.calibrate import calibrate as calibrate
 from flashsim.apps.calibration.face.compare import compare as compare
@@ -24,10 +28,6 @@ from flashsim.apps.watching.face.watch import watch as watch
 from flashsim.operations.face.algorithms import algorithms as algorithms
 from flashsim.operations.face.algorithms import cache_list as cache_list
 from flashsim.operations.face.algorithms import pool_list as pool_list
-from flashsim.operations.face.cache import cache as cache
-from flashsim.operations.face.cache import cache_compare as cache_compare
-from flashsim.operations.face.cache import cache_curve as cache_curve
-from flashsim.operations.face.cache import cache_keep as cache_keep
 from flashsim.operations.face.check import check as check
 from flashsim.operations.face.devices import device_list as device_list
 from flashsim.operations.face.devices import device_show as device_show

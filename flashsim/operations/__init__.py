@@ -7,13 +7,7 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "export": "face.export:export",
     "device": {"list": "face.devices:device_list", "show": "face.devices:device_show"},
     "trace": {"info": "face.trace:trace", "convert": "face.trace:trace_convert", "replay": "face.replay:replay"},
-    "cache": {
-        "list": "face.algorithms:cache_list",
-        "simulate": "face.cache:cache",
-        "compare": "face.cache:cache_compare",
-        "curve": "face.cache:cache_curve",
-        "keep": "face.cache:cache_keep",
-    },
+    "cache": {"list": "face.algorithms:cache_list"},
     "pool": {
         "list": "face.algorithms:pool_list",
         "run": "face.pool:pool",

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.replacement.base import REPLACEMENT, check_replacement_policy, replacement_parts
+from flashsim.apps.caching.numbered import NumberedTrace
+from flashsim.apps.caching.on_device import cost_row
 from flashsim.core.compiling import Compilation, parts_of
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -20,8 +22,6 @@ from flashsim.core.replacement import FIRST_PAGE, NEVER_AGAIN, ReplacementPolicy
 from flashsim.core.transactions import BATCH
 from flashsim.core.units import MICROSECONDS, NEVER, SECONDS, format_size, parse_count, parse_size
 from flashsim.execution.run import Run
-from flashsim.experiments.caching.numbered import NumberedTrace
-from flashsim.experiments.caching.on_device import cost_row
 from flashsim.storage.pool.simulation import Counts, Simulation, simulation
 from traces.summary.miss_curve import LEAST_PAGES
 
@@ -149,7 +149,7 @@ _PATIENCE = 2.0
 class PolicyRun:
     """Counts of one policy in a pool of one size, after the warm-up; hit ratio by window, shape (n,); processor seconds.
 
-    `cost` are the misses and write-backs on a device, if there was one (`flashsim.experiments.caching.on_device.Target.serve`).
+    `cost` are the misses and write-backs on a device, if there was one (`flashsim.apps.caching.on_device.Target.serve`).
     """
 
     policy: str

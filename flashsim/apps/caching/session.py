@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from algorithms.replacement.base import replacement_policy
+from flashsim.apps.caching import running
+from flashsim.apps.caching.numbered import NumberedTrace
+from flashsim.apps.caching.on_device import Target
+from flashsim.apps.caching.running import CacheStudy
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.page_numbers import PageNumbers
 from flashsim.core.protocols import Progress
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import format_size
-from flashsim.experiments.caching import running
-from flashsim.experiments.caching.numbered import NumberedTrace
-from flashsim.experiments.caching.on_device import Target
-from flashsim.experiments.caching.running import CacheStudy
 from flashsim.experiments.presentation.plots import panels
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from traces.summary.reuse import sampled_rows
@@ -53,7 +53,7 @@ class CacheRuns:
         return f"{references} of {format_size(self.page_size)}{estimate}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a size and policy (`flashsim.experiments.caching.running.Run.row`)."""
+        """A row a size and policy (`flashsim.apps.caching.running.Run.row`)."""
         return [each.row(self.page_size, self.pages) for each in self.runs]
 
     def as_dict(self) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import pytest
 
 import flashsim as fs
 from algorithms.joins.base import plan
+from flashsim.apps.caching.sources import JoinTrace, of_text
 from flashsim.core.errors import FlashsimError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution.drivers import trace_only
-from flashsim.experiments.caching.sources import JoinTrace, of_text
 from flashsim.experiments.runs.joining import divide, lay_out, memory_pages, open_pair
 from tests.cases import with_each
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import flashsim as fs
+from flashsim.apps.caching.curves import curves
+from flashsim.apps.caching.running import CacheStudy
+from flashsim.apps.caching.session import execute
+from flashsim.apps.caching.sources import ArrayTrace, of_values
 from flashsim.core.errors import FlashsimError
-from flashsim.experiments.caching.curves import curves
-from flashsim.experiments.caching.running import CacheStudy
-from flashsim.experiments.caching.session import execute
-from flashsim.experiments.caching.sources import ArrayTrace, of_values
 from tests.cases import with_each
 
 POLICIES = ["lru", "opt", "mru", "fifo", "clock", "2q"]

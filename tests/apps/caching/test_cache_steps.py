@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import flashsim as fs
+from flashsim.apps.caching.session import AGAIN, FIRST, HIT
 from flashsim.core.errors import FlashsimError
-from flashsim.experiments.caching.session import AGAIN, FIRST, HIT
 
 
 def test_steps_come_to_what_a_simulation_counts() -> None:

@@ -16,9 +16,9 @@ import pytest
 
 import flashsim as fs
 from algorithms.replacement.base import REPLACEMENT
+from flashsim.apps.caching.comparison import interval
+from flashsim.apps.caching.running import parse_sizes, pool_sizes
 from flashsim.core.errors import FlashsimError
-from flashsim.experiments.caching.comparison import interval
-from flashsim.experiments.caching.running import parse_sizes, pool_sizes
 from tests.cases import with_each
 from tests.commands import Run
 from tests.html_page import whole
@@ -26,7 +26,7 @@ from tests.peak_memory import PEAK_MEMORY
 from traces.references import generated_trace
 from traces.references.base import GeneratedTrace
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 IDS = np.random.default_rng(3).zipf(1.3, 4000) % 400
 WRITES = np.random.default_rng(4).random(4000) < 0.3
 

@@ -16,14 +16,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from algorithms.replacement.base import replacement_policy
+from flashsim.apps.caching.numbered import NumberedTrace, first_references
+from flashsim.apps.caching.running import CacheStudy, PoolSize, compilation, parse_sizes, policy_names, pool_sizes, run
+from flashsim.apps.caching.session import NamedReferences
+from flashsim.apps.caching.sources import ArrayTrace
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
-from flashsim.experiments.caching.numbered import NumberedTrace, first_references
-from flashsim.experiments.caching.running import CacheStudy, PoolSize, compilation, parse_sizes, policy_names, pool_sizes, run
-from flashsim.experiments.caching.session import NamedReferences
-from flashsim.experiments.caching.sources import ArrayTrace
 from flashsim.experiments.presentation.plots import legend, panels, stroke
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flashsim.apps.caching.numbered import NumberedTrace
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress, Sink
 from flashsim.core.replacement import FIRST_PAGE, ReplacementPolicy
@@ -19,7 +20,6 @@ from flashsim.execution.drivers import run
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
-from flashsim.experiments.caching.numbered import NumberedTrace
 from flashsim.experiments.runs.drives import DriveInUse, HeldDrive
 from flashsim.experiments.runs.joining import CPU
 from flashsim.storage.content import token_file

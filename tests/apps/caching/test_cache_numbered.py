@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flashsim.apps.caching import numbered
+from flashsim.apps.caching.numbered import NumberedTrace
 from flashsim.core.errors import CapacityError
 from flashsim.core.transactions import References
-from flashsim.experiments.caching import numbered
-from flashsim.experiments.caching.numbered import NumberedTrace
 from flashsim.testing.pools import next_uses
 
 

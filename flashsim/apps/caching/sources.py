@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from algorithms.joins.base import plan
+from flashsim.apps.caching.session import NamedReferences
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.parameters import count, size, text
 from flashsim.core.request import Integers
@@ -21,7 +22,6 @@ from flashsim.core.transactions import ReferenceBatches, References
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution.drivers import run
-from flashsim.experiments.caching.session import NamedReferences
 from flashsim.experiments.runs.joining import BUFFERS_FOR_REAL, JoinSetting, check_names, divide, lay_out, memory_pages, open_pair
 from flashsim.storage.texts import frame_of
 from traces.file.excerpt import excerpt

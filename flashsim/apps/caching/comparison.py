@@ -18,10 +18,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import ndtri, stdtrit
 
+from flashsim.apps.caching.running import PolicyRun
+from flashsim.apps.caching.session import CacheRuns
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MICROSECONDS, SECONDS, format_size
-from flashsim.experiments.caching.running import PolicyRun
-from flashsim.experiments.caching.session import CacheRuns
 from flashsim.experiments.presentation.plots import LINES, MARKED, legend, lines, panels, stroke
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table, percent, same

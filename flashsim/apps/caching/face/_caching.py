@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from flashsim.apps.caching import comparison, curves, session
+from flashsim.apps.caching.running import CacheStudy, parse_sample, policy_names
+from flashsim.apps.caching.session import CacheRuns, NamedReferences, execute
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
-from flashsim.experiments.caching import comparison, curves, session
-from flashsim.experiments.caching.running import CacheStudy, parse_sample, policy_names
-from flashsim.experiments.caching.session import CacheRuns, NamedReferences, execute
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python

@@ -12,20 +12,28 @@ from typing import Annotated, Any, TypedDict, Unpack
 import pandas as pd
 import pyarrow as pa
 
+from flashsim.apps.caching.face._caching import (
+    CacheComparison,
+    CacheOutcome,
+    CurveOutcome,
+    at_least_two,
+    comparison_of,
+    curve_of,
+    size_text,
+)
+from flashsim.apps.caching.on_device import Target
+from flashsim.apps.caching.running import CacheStudy, parse_share
+from flashsim.apps.caching.session import NamedReferences, execute
+from flashsim.apps.caching.sources import A_TRACE, of_text, of_values
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError
 from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
-from flashsim.experiments.caching.on_device import Target
-from flashsim.experiments.caching.running import CacheStudy, parse_share
-from flashsim.experiments.caching.session import NamedReferences, execute
-from flashsim.experiments.caching.sources import A_TRACE, of_text, of_values
 from flashsim.experiments.runs.joining import CPU
 from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import arrow_table, device_of
-from flashsim.operations.face._caching import CacheComparison, CacheOutcome, CurveOutcome, at_least_two, comparison_of, curve_of, size_text
 from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
