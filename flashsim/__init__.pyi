@@ -23,6 +23,7 @@ from flashsim.apps.programs.face.fleet import fleet as fleet
 from flashsim.apps.programs.face.record import crash as crash
 from flashsim.apps.programs.face.record import record as record
 from flashsim.apps.serving.command import device_serve as device_serve
+from flashsim.apps.smart.face.smart import smart as smart
 from flashsim.apps.watching.face.tiny_drive import tiny_drive as tiny_drive
 from flashsim.apps.watching.face.watch import watch as watch
 from flashsim.operations.face.algorithms import algorithms as algorithms
@@ -41,7 +42,6 @@ from flashsim.operations.face.pool import pool as pool
 from flashsim.operations.face.pool_crash import pool_crash as pool_crash
 from flashsim.operations.face.replay import replay as replay
 from flashsim.operations.face.restart import restart as restart
-from flashsim.operations.face.smart import smart as smart
 from flashsim.operations.face.sweep import sweep as sweep
 from flashsim.operations.face.trace import trace as trace
 from flashsim.operations.face.trace import trace_convert as trace_convert

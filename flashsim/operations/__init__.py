@@ -14,7 +14,6 @@ COMMANDS: dict[str, str | dict[str, str]] = {
         "crash": "face.pool_crash:pool_crash",
         "restart": "face.restart:restart",
     },
-    "smart": {"run": "face.smart:smart"},
     "check": "face.check:check",
     "doctor": "face.doctor:doctor",
 }
@@ -46,11 +45,6 @@ GROUPS = {
         flashsim pool crash --restart lvr --exhaustive --histories 3
         flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
         flashsim pool list
-        """,
-    "smart": """
-        Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
-        flashsim smart run "SELECT avg(o_totalprice) FROM o" \
-                --table o=tpch:orders@0.01 --device samsung-smart-400gb
         """,
 }
 #: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.

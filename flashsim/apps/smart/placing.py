@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from flashsim.apps.smart.plans import EXTENT, READ_COLUMNS, Plan, PlanRun, StoredTable, build_runs, run
+from flashsim.apps.smart.timing import OUTSTANDING, SmartMachine, priced
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
 from flashsim.execution.requests import Work as Kind
-from flashsim.experiments.smart.plans import EXTENT, READ_COLUMNS, Plan, PlanRun, StoredTable, build_runs, run
-from flashsim.experiments.smart.timing import OUTSTANDING, SmartMachine, priced
 from models.smart_scan import ScanRates, ScanWork, break_even, build_time, drive_time, host_time
 
 HOST, DRIVE, AUTO = "host", "drive", "auto"

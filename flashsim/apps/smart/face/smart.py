@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from flashsim.apps.smart import session
+from flashsim.apps.smart.placing import AUTO
+from flashsim.apps.smart.timing import SmartMachine
 from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.execution import cpu as cpus
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
-from flashsim.experiments.smart import session
-from flashsim.experiments.smart.placing import AUTO
-from flashsim.experiments.smart.timing import SmartMachine
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name

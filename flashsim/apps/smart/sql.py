@@ -14,9 +14,9 @@ from sqlglot.errors import SqlglotError
 from algorithms.expressions.expression import Column, Expression, FunctionCall, columns_of, text_of
 from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
+from flashsim.apps.smart.plans import Plan, Stage
+from flashsim.apps.smart.scalars import LANGUAGE, Resolve, conjuncts, joined, scalar, unsupported
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
-from flashsim.experiments.smart.plans import Plan, Stage
-from flashsim.experiments.smart.scalars import LANGUAGE, Resolve, conjuncts, joined, scalar, unsupported
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
 _TABLE = {"this", "alias"}

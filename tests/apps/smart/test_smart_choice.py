@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 
 import flashsim as fs
+from flashsim.apps.smart import session
+from flashsim.apps.smart.placing import AUTO, DRIVE, HOST, PlanPlacement, estimates
+from flashsim.apps.smart.plans import Plan, StoredTable, run
+from flashsim.apps.smart.session import FORMULA, REQUEST, SIMULATION, Choice, choose
+from flashsim.apps.smart.sql import plan_of
+from flashsim.apps.smart.timing import SmartMachine, build_seconds, drive_seconds, host_seconds
 from flashsim.core.errors import CapacityError
 from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.experiments.presentation.terminal import Explanation
-from flashsim.experiments.smart import session
-from flashsim.experiments.smart.placing import AUTO, DRIVE, HOST, PlanPlacement, estimates
-from flashsim.experiments.smart.plans import Plan, StoredTable, run
-from flashsim.experiments.smart.session import FORMULA, REQUEST, SIMULATION, Choice, choose
-from flashsim.experiments.smart.sql import plan_of
-from flashsim.experiments.smart.timing import SmartMachine, build_seconds, drive_seconds, host_seconds
 from flashsim.storage.source.base import TableRecords
 
 PRESETS = ("samsung-smart-400gb", "csd-arm-4tb")

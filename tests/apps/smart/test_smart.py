@@ -16,17 +16,17 @@ import pyarrow as pa
 import pytest
 
 import flashsim as fs
+from flashsim.apps.smart import session
+from flashsim.apps.smart.placing import DRIVE, PlanPlacement, estimates
+from flashsim.apps.smart.plans import Plan, StoredTable, run
+from flashsim.apps.smart.session import choose
+from flashsim.apps.smart.sql import plan_of
+from flashsim.apps.smart.timing import SmartMachine, build_seconds, check_capacity, drive_seconds, host_seconds
 from flashsim.core.errors import CapacityError, FlashsimError
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu
 from flashsim.experiments.presentation.tables import as_text
-from flashsim.experiments.smart import session
-from flashsim.experiments.smart.placing import DRIVE, PlanPlacement, estimates
-from flashsim.experiments.smart.plans import Plan, StoredTable, run
-from flashsim.experiments.smart.session import choose
-from flashsim.experiments.smart.sql import plan_of
-from flashsim.experiments.smart.timing import SmartMachine, build_seconds, check_capacity, drive_seconds, host_seconds
 from flashsim.storage.source.base import TableRecords
 from tests.cases import with_each
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from algorithms.programs.projection import COMPUTE
+from flashsim.apps.smart.plans import EXTENT, READ_COLUMNS, DrivePart, PlanRun, StoredTable
 from flashsim.core.errors import CapacityError, InvalidParameterError, RefusedError
 from flashsim.core.request import READ, SECTOR, Integers, Requests, make_requests
 from flashsim.core.units import JOULES, SECONDS, WATTS, transfer_time
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.smart import client
-from flashsim.device.smart.inside import Inside, energy_of
+from flashsim.device.smart.inside import HOST_BYTE, MACHINE_IDLE, Inside, energy_of
 from flashsim.device.smart.protocol import ProgramSteps, Status, Task
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.execution.cpu import DEFAULT, CpuModel, kernel_times
 from flashsim.execution.requests import HOST, Work
-from flashsim.experiments.smart.plans import EXTENT, READ_COLUMNS, DrivePart, PlanRun, StoredTable
 from flashsim.ssd.energy import in_joules
 
 #: Extents that a host reads at once.
@@ -160,11 +160,6 @@ def _task(machine: SmartMachine, run: PlanRun, number: int, page_size: int) -> T
     return Task(steps, part.memory, machine.inside.cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
 
 
-#: Power of a machine with a drive when idle, W (do2012, section 5.4.1.2), and energy of its host to take in and scan a byte, J: solved from
-#: the thesis's energies over idle of the SSD and the disk.
-IDLE, HOST_BYTE = 235.0, 82.6e-9
-
-
 def energies(
     machine: SmartMachine, run: PlanRun, page_size: int, drives: Sequence[SmartDrive], scan: float, builds: float
 ) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
@@ -186,7 +181,7 @@ def energies(
         rows.append({"busy": shares, "energy": in_joules(energy._asdict()) | {"over_idle": energy.over_idle / JOULES}})
     built = _build_pages(run, run.own if drives else ()) * page_size
     reading = sum(each["energy"]["over_idle"] for each in rows) + built / rate * inside.active / WATTS
-    idle = (IDLE + (machine.drives - 1) * inside.idle / WATTS) * (scan + builds)
+    idle = (MACHINE_IDLE + (machine.drives - 1) * inside.idle / WATTS) * (scan + builds)
     host = HOST_BYTE * (built + (run.results if drives else run.pages * page_size))
     return rows, {"idle": idle, "drives": reading, "host": host, "over_idle": reading + host, "total": idle + reading + host}
 

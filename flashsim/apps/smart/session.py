@@ -11,6 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from algorithms.programs.base import PROGRAMS
+from flashsim.apps.smart import timing
+from flashsim.apps.smart.placing import AUTO, DRIVE, ERROR, HOST, Estimates, PlanPlacement, estimates
+from flashsim.apps.smart.plans import EXTENT, Plan, PlanRun, Stage, StoredTable, run
+from flashsim.apps.smart.sql import plan_of
+from flashsim.apps.smart.timing import SmartMachine
 from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.parameters import check_once
 from flashsim.core.processes import free_memory
@@ -19,11 +24,6 @@ from flashsim.core.units import SECONDS, format_duration, format_size, parse_cou
 from flashsim.device.smart.client import Polling
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.experiments.presentation.timeline import write_timeline
-from flashsim.experiments.smart import timing
-from flashsim.experiments.smart.placing import AUTO, DRIVE, ERROR, HOST, Estimates, PlanPlacement, estimates
-from flashsim.experiments.smart.plans import EXTENT, Plan, PlanRun, Stage, StoredTable, run
-from flashsim.experiments.smart.sql import plan_of
-from flashsim.experiments.smart.timing import SmartMachine
 from flashsim.storage.relation import Records
 
 #: Bytes of a page in the map of a simulated drive.
