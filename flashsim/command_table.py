@@ -19,7 +19,7 @@ def _declared() -> tuple[Places, dict[str, str]]:
     apps = sorted(path.parent.name for path in Path(__file__).parent.glob("apps/*/__init__.py"))
     for package in map(import_module, (_OPERATIONS, *(f"{_APPS}.{name}" for name in apps))):
         groups |= getattr(package, "GROUPS", {})
-        for name, place in package.COMMANDS.items():
+        for name, place in getattr(package, "COMMANDS", {}).items():
             if isinstance(place, str):
                 commands[name] = f"{package.__name__}.{place}"
             else:

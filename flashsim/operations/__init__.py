@@ -5,32 +5,16 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "join": "face.join:join",
     "fetch": "face.fetch:fetch",
     "export": "face.export:export",
-    "device": {
-        "list": "face.devices:device_list",
-        "show": "face.devices:device_show",
-        "new": "face.devices:device_new",
-        "import-diskspecs": "face.devices:device_import_diskspecs",
-        "bench": "face.bench:bench",
-        "calibrate": "face.calibrate:calibrate",
-        "identify": "face.identify:identify",
-    },
+    "device": {"list": "face.devices:device_list", "show": "face.devices:device_show"},
     "trace": {"info": "face.trace:trace", "convert": "face.trace:trace_convert", "replay": "face.replay:replay"},
-    "cache": {
-        "list": "face.algorithms:cache_list",
-        "simulate": "face.cache:cache",
-        "compare": "face.cache:cache_compare",
-        "curve": "face.cache:cache_curve",
-        "keep": "face.cache:cache_keep",
-    },
+    "cache": {"list": "face.algorithms:cache_list"},
     "pool": {
         "list": "face.algorithms:pool_list",
         "run": "face.pool:pool",
         "crash": "face.pool_crash:pool_crash",
         "restart": "face.restart:restart",
     },
-    "smart": {"run": "face.smart:smart"},
     "check": "face.check:check",
-    "validate": {"hdd": "face.compare:validate_hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
     "doctor": "face.doctor:doctor",
 }
 #: Help texts of groups of commands, a line and examples each.
@@ -61,16 +45,6 @@ GROUPS = {
         flashsim pool crash --restart lvr --exhaustive --histories 3
         flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s
         flashsim pool list
-        """,
-    "smart": """
-        Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
-        flashsim smart run "SELECT avg(o_totalprice) FROM o" \
-                --table o=tpch:orders@0.01 --device samsung-smart-400gb
-        """,
-    "validate": """
-        Simulated devices held against measured ones.
-        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
-        flashsim validate ssd --claim first --scale 0.1
         """,
 }
 #: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from algorithms.replacement.base import replacement_policy
+from flashsim.apps.caching.numbered import NumberedTrace
 from flashsim.core.kernel import compiled
 from flashsim.core.replacement import NEVER_AGAIN
 from flashsim.core.transactions import BATCH, References
-from flashsim.experiments.caching.numbered import NumberedTrace
 from flashsim.storage.pool.simulation import Counts, PlainSimulation, Simulation
 from tests.peak_memory import PEAK_MEMORY
 
@@ -156,7 +156,7 @@ _MEMORY = PEAK_MEMORY + (
 import sys
 import numpy as np
 from algorithms.replacement.base import replacement_policy
-from flashsim.experiments.caching.numbered import NumberedTrace
+from flashsim.apps.caching.numbered import NumberedTrace
 from flashsim.core.transactions import References
 from flashsim.storage.pool.simulation import Simulation
 

@@ -11,10 +11,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from flashsim.apps.smart import plans as smart_tables
+from flashsim.apps.smart.plans import Plan, StoredTable, co_partitioned, run
+from flashsim.apps.smart.sql import plan_of
 from flashsim.core.errors import FlashsimError
-from flashsim.experiments.smart import plans as smart_tables
-from flashsim.experiments.smart.plans import Plan, StoredTable, co_partitioned, run
-from flashsim.experiments.smart.sql import plan_of
 from flashsim.storage.source.base import TableRecords
 from tests.oracle.smart_queries import TABLES, drawn_query, same_rows
 

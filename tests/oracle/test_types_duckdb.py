@@ -19,10 +19,10 @@ import pytest
 import sqlglot
 
 from algorithms.expressions.expression import Column, evaluate
+from flashsim.apps.smart.plans import StoredTable, run
+from flashsim.apps.smart.scalars import scalar
+from flashsim.apps.smart.sql import plan_of
 from flashsim.core.errors import FlashsimError
-from flashsim.experiments.smart.plans import StoredTable, run
-from flashsim.experiments.smart.scalars import scalar
-from flashsim.experiments.smart.sql import plan_of
 from flashsim.storage.source.base import TableRecords
 
 #: Values of each type: ordinary ones, and the least and the greatest.

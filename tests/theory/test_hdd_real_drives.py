@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flashsim.apps.calibration.validation import closed_loop
 from flashsim.device import presets
-from flashsim.experiments.validation import closed_loop
 from flashsim.hdd.diskspecs import drive
 
 #: Sectors that a drive has, and the largest distance of all requests, of reads, of writes, and of the means (a share).

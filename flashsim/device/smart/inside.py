@@ -11,6 +11,9 @@ from flashsim.ssd.energy import power
 from flashsim.ssd.parameters import SsdParameters
 
 MOST_CORES = 1024  #: As many cores as no drive has.
+#: Power of a machine with a drive when idle, W (do2012, section 5.4.1.2), and energy of its host to take in and scan a byte, J: solved from
+#: the thesis's energies over idle of the SSD and the disk.
+MACHINE_IDLE, HOST_BYTE = 235.0, 82.6e-9
 
 
 @dataclass(frozen=True)

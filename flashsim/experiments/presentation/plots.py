@@ -225,6 +225,13 @@ def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[
     return figure
 
 
+def name_ticks(drawing: Figure, names: Mapping[float, str]) -> None:
+    """Name places on the horizontal axis of a picture that has one pair of axes."""
+    (axes,) = drawing.axes
+    axes.set_xticks(list(names), [*names.values()], fontsize=7)
+    axes.tick_params(axis="x", which="minor", length=0)
+
+
 def legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
     """Name the series of a picture above it, where they cover no line; dollars in the names of files begin no formula."""
     handles, labels = axes.get_legend_handles_labels()

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from flashsim.apps.calibration.validation import published, under_load
 from flashsim.core.errors import RefusedError
 from flashsim.device import presets
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
-from flashsim.experiments.validation import published, under_load
 
 
 def few_dies(name: str, dies: int, blocks: int, pages: int, share: float = 1.0, **changes: Any) -> Preset:

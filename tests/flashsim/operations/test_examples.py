@@ -18,9 +18,9 @@ import flashsim as fs
 import flashsim.apps.papers
 from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
+from tests.apps.calibration.validation.test_under_load import row, table
 from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
-from tests.flashsim.experiments.validation.test_under_load import row, table
 from tests.flashsim.hdd.diskspecs.drive_files import write_drive
 
 ROOT = Path(__file__).parents[3]

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashsim as fs
+from flashsim.apps.smart import session
 from flashsim.core.errors import SchemaError
 from flashsim.experiments.presentation.tables import as_text
-from flashsim.experiments.smart import session
 from flashsim.storage.texts import from_texts, parts_of, readable, texts_of
 from tests.cases import with_each
 from tests.commands import Run

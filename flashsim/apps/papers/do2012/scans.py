@@ -11,10 +11,9 @@ from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.scaling import part_of
 from flashsim.device.smart.client import Polling, run
-from flashsim.device.smart.inside import energy_of
+from flashsim.device.smart.inside import HOST_BYTE, MACHINE_IDLE, energy_of
 from flashsim.device.smart.protocol import ProgramSteps, Task
 from flashsim.device.smart.runtime import SmartDrive
-from flashsim.experiments.smart.timing import HOST_BYTE, IDLE
 
 DISK, SSD, SMART = "sas-10k-146gb", "samsung-sas-400gb", "samsung-smart-400gb"
 #: LINEITEM of TPC-H at scale factor 100 (its specification, section 4.2.5), and the bytes of the key that the query returns.
@@ -31,7 +30,7 @@ DISK_POWER = 6.5
 
 
 def _outcome(seconds: float, over_idle: float, **parts: float) -> dict[str, float]:
-    return {"seconds": seconds, "over_idle": over_idle, "joules": over_idle + seconds * IDLE, **parts}
+    return {"seconds": seconds, "over_idle": over_idle, "joules": over_idle + seconds * MACHINE_IDLE, **parts}
 
 
 def on_host(name: str, rows: int) -> dict[str, float]:

@@ -10,7 +10,7 @@ from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, 
 from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, BucketSetup, bandwidths, grace_setup
 from flashsim.apps.papers.shin2016.table1 import MEMORY, DriveRuns, published
 from flashsim.core.units import KIB, MB, MIB, format_size
-from flashsim.experiments.bench.session import aio_picture, at_levels
+from flashsim.experiments.bench.aio_report import at_levels, picture_of
 from flashsim.experiments.judging.cells import bounded, less, number, statement, within
 from flashsim.experiments.presentation.plots import series_over
 
@@ -190,7 +190,7 @@ def _rates(runs: _WriteBandwidths) -> list[Section]:
     rates = pd.concat({drive: at_levels(frame) / MB for drive, frame in measured.items()}) if measured else pd.DataFrame()
     rows = [[drive, format_size(size), *row] for (drive, size), *row in rates.itertuples(name=None)]
     text = "MB/s of writes to random places of 8 GiB, as many at once as a column says, and the next ones once all of these are done."
-    pictures = {f"fig2-{drive.replace(' ', '-')}": aio_picture(frame) for drive, frame in measured.items()}
+    pictures = {f"fig2-{drive.replace(' ', '-')}": picture_of(frame) for drive, frame in measured.items()}
     table = Table(["drive", "I/O size", *map(str, rates)], rows, "fig2", digits=1)
     return [Section("Bandwidth of writes at once (figure 2)", text, [table], pictures)]
 

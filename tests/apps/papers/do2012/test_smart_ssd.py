@@ -7,9 +7,9 @@ import pytest
 from flashsim.apps.papers.base import Settings, load
 from flashsim.apps.papers.do2012.scans import DISK, DISK_POWER, PAGE, ROWS, ROWS_A_PAGE, SMART, SSD, bandwidth, inside, on_host
 from flashsim.device import presets
+from flashsim.device.smart.inside import HOST_BYTE, MACHINE_IDLE
 from flashsim.experiments.judging.claims import Verdict
 from flashsim.experiments.runs.jobs import make
-from flashsim.experiments.smart.timing import HOST_BYTE, IDLE
 
 PART = 1 / 200
 
@@ -32,7 +32,7 @@ def test_the_solved_powers_are_the_published_energies() -> None:
     """19.4 and 10.6 over idle, and the disk's 295 kJ, determine all three (the arithmetic of the thesis, without a simulator)."""
     size, smart = ROWS / ROWS_A_PAGE["NSM"] * PAGE, presets.load(SMART)
     assert smart.inside and smart.flash
-    disk = 295_000 - 1188 * IDLE
+    disk = 295_000 - 1188 * MACHINE_IDLE
     reading = smart.inside.active / 1000 / smart.flash.bus_rate
     in_drive = reading * ROWS / ROWS_A_PAGE["PAX"] * PAGE + 2 * smart.inside.core_power / 1000 * 85
     assert in_drive == pytest.approx(disk / 19.4, rel=0.02)

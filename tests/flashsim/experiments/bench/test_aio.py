@@ -19,7 +19,7 @@ from flashsim.device.aio import kernel_room
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.experiments.bench.aio import Grid, run_all
-from flashsim.experiments.bench.session import at_levels, reaching
+from flashsim.experiments.bench.aio_report import at_levels, reaching
 from flashsim.experiments.bench.targets import RealTarget, SimulatedTarget, Target
 from flashsim.experiments.bench.uflip import Method
 from tests.commands import Run

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
+from flashsim.apps.calibration.nominal_figures import figures
 from flashsim.core.errors import FlashsimError, RefusedError
 from flashsim.core.request import WRITE, make_requests
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
-from flashsim.experiments.bench.figures import figures
 from flashsim.operations.face.drive import Drive
 from flashsim.testing.flash_drives import PAGE, drive
 from tests.cases import with_each

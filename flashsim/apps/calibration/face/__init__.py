@@ -1,0 +1,1 @@
+"""Names of ``import flashsim as fs``."""

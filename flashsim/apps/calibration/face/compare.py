@@ -1,0 +1,213 @@
+"""``flashsim validate`` and ``fs.compare``: joins by formula, simulation and a real file; a disk's model under measured requests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from algorithms.joins.base import page_format as page_format_of
+from flashsim.apps.calibration.face.calibrate import CalibrationOutcome
+from flashsim.apps.calibration.session import calibrate
+from flashsim.apps.calibration.validation import closed_loop, joins, joins_report
+from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError, option
+from flashsim.core.units import MIB, SECONDS
+from flashsim.device import presets
+from flashsim.execution.drivers import needed_size
+from flashsim.experiments.bench.targets import open_target
+from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.replaying.real import RealSettings
+from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
+from flashsim.operations import fields
+from flashsim.operations.face._arguments import Table, Types, key
+from flashsim.operations.face._arguments import sources as open_sources
+from flashsim.operations.face._join_options import JoinChoices, given
+from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
+from flashsim.operations.operation import operation
+from flashsim.operations.outcome import REPORT, Outcome
+
+#: Stands for a preset that is fitted to the device first.
+CALIBRATED = "calibrated"
+#: A calibration uses so much at least, in units of its largest request.
+_LEAST, _UNIT = 256 * MIB, 4 * MIB
+_PRESET = "What is simulated; calibrated: a preset fitted to PATH first."
+_JOINS = "One of {joins}; or a Python file. Several may be given; the four of Haas et al. by default."
+_ENGINES = fields.choice("builtin", "fio", "both")
+
+
+class ComparisonOutcome(Outcome):
+    """Joins, and their times by each witness."""
+
+    FILES = (REPORT,)
+
+    def printout(self) -> Iterator[Part]:
+        yield from (Explanation(self.title), "", joins_report.table(self.result), "", joins_report.noise_table(self.result), "")
+        for name, meaning in joins_report.MEANING:
+            yield Explanation(f"{name}: {meaning}")
+        yield Explanation(joins_report.WHY)
+
+    def _write_report(self, folder: Path) -> None:
+        joins_report.write_report(folder, self.result, self.provenance)
+
+    def summary(self) -> pd.DataFrame:
+        """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
+        seconds = joins_report.seconds(self.result.joins)
+        frame = seconds.infer_objects().rename(columns={name: f"{name.replace(' ', '_')}_s" for name in seconds.columns[3:]})
+        frame["formula_s"] = frame["formula_s"].astype(float)
+        for name in ("formula", "simulated"):
+            frame[f"{name}_difference"] = frame[f"{name}_s"] / frame["executed_s"] - 1
+        return frame
+
+    def noise(self) -> pd.DataFrame:
+        """A row a join and column of the real file: how far the totals of the repeats lie apart, as a share."""
+        rows = [(one.algorithm, name, noise) for one in self.result.joins for name, noise in one.noise().items()]
+        return pd.DataFrame(rows, columns=["algorithm", "witness", "noise"])
+
+    def _draw(self) -> Figure:
+        return joins_report.picture(self.result)
+
+
+def _device(value: Any, parameter: str) -> Any:
+    if not isinstance(value, CalibrationOutcome) and value != CALIBRATED:
+        presets.load(fields.text(value, parameter))
+    return value
+
+
+def _engines(value: Any, parameter: str) -> list[str]:
+    engines = [_ENGINES(each, parameter) for each in fields.several(value, parameter)]
+    return ["builtin", "fio"] if "both" in engines else engines
+
+
+@operation
+def compare(
+    r: Annotated[Table | None, Field("One relation; do2009's customer by default.", "SOURCE", option="--r", reads=True)] = None,
+    s: Annotated[Table | None, Field("The other one; do2009's orders by default.", "SOURCE", option="--s", reads=True)] = None,
+    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key, option="--key")] = "c_custkey=o_custkey",
+    *,
+    path: Annotated[
+        str | PathLike[str], Name("A real file, made if there is none, or a block device.", "PATH", option="--on --path", reads=True)
+    ],
+    device: Annotated[str | CalibrationOutcome, Field(_PRESET, "PRESET|calibrated", _device, ("presets",), python="Or an `fs.calibrate`.")],
+    algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",), option="--join --algorithm")] = None,
+    scale: Annotated[
+        float, Scale("Of do2009's customer and orders.", parse=fields.positive("it must be in (0, 1000]", 1000), after_group=True)
+    ] = 0.1,
+    memory: Annotated[Any, Size("The buffer pool, such as 512KiB.")] = "512KiB",
+    types: Types = None,
+    page_size: fields.PageSize = "8KiB",
+    page_format: fields.PageFormat = None,
+    engine: Annotated[Any, Field("What replays; both, if fio is installed.", "builtin|fio|both", _engines)] = None,
+    repeats: Annotated[int, Count("Runs on the real device; of each request the shortest time counts.")] = 5,
+    time: Annotated[Any, Duration("How long to calibrate, about.")] = "30s",
+    allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", provenance=False)] = False,
+    yes_destroy: fields.YesDestroy = None,
+    seed: Annotated[int, Count("Of the calibration.", parse=fields.seed)] = 0,
+    force: fields.Force = False,
+    **choices: JoinChoices,
+) -> ComparisonOutcome:
+    r"""Run joins on a real device, replay their traces, and hold simulation and formula against them.
+
+    All times are of I/O alone, phase by phase. The joins write, so --allow-write is needed, and for a file that exists --force. A file
+    that is made is removed again.
+
+    Examples::
+
+        flashsim validate joins --on ./joins.bin --device intel-x25e-64gb --scale 0.02 --memory 256KiB --engine builtin --allow-write \
+            --repeats 1 --out-dir joins
+        flashsim validate joins --on ./joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --allow-write \
+            --repeats 1 --join digest --first hybrid-hash --fetch naive
+
+    Examples
+    --------
+    >>> import flashsim as fs
+    >>> result = fs.compare("do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", path="./joins.bin", memory="256KiB",
+    ...                   device="intel-x25e-64gb", allow_write=True)  # doctest: +SKIP
+    """
+    if r is not None and s is not None:
+        fields.refuse({"scale": scale != 0.1}, "it is of do2009's relations, but " + option("r") + " and " + option("s") + " name others")
+    if isinstance(device, CalibrationOutcome) or device != CALIBRATED:
+        fields.refuse({"time": time != 30 * SECONDS, "seed": seed}, "the preset is not calibrated here")
+    target, names = Path(path), algorithm or joins.JOINS
+    on_pages = page_size, page_format or page_format_of(*names)
+    setting = joins_report.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given(choices))
+    both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
+    engines = engine or (["builtin", "fio"] if both else ["builtin"])
+    with activity("joins") as progress:
+        sources = (f"do2009:customer@{scale:g}" if r is None else r, f"do2009:orders@{scale:g}" if s is None else s)
+        opened = open_sources({"r": sources[0], "s": sources[1]}, types)
+        relations = open_pair(opened["r"], opened["s"], on)
+        files = (lay_out(relations[0], *on_pages), lay_out(relations[1], *on_pages))
+        access = RealSettings("asap", allow_write=allow_write, replace=force, destroy=yes_destroy)
+        joins.check(target, files, access, engines)
+        simulated = device.preset if isinstance(device, CalibrationOutcome) else None
+        if simulated is None and device == CALIBRATED:
+            area = max(_LEAST, -(-needed_size(files) // _UNIT) * _UNIT)
+            opening = open_target(str(path), area, allow_write=allow_write, replace=force, destroy=yes_destroy, progress=progress)
+            with opening as measured:
+                simulated = calibrate(measured, CALIBRATED, time=time, write=True, seed=seed, progress=progress).preset
+        validation = joins.validate(target, simulated or presets.load(str(device)), files, setting, engines, access, progress)
+    return ComparisonOutcome(validation, joins_report.conditions(validation))
+
+
+class ClosedLoopOutcome(Outcome):
+    """A drive's model under the requests of a measured run; `parts`: demerits of the model without each of its parts."""
+
+    FILES = (REPORT,)
+
+    def __init__(self, preset: presets.Preset, trace: Path, loop: closed_loop.ClosedLoop, parts: dict[str, Any]) -> None:
+        groups = closed_loop.compare(loop)
+        super().__init__(loop, f"{trace.name} on {preset.name}: {closed_loop.headline(groups)}")
+        self.preset, self.trace, self.groups, self.parts = preset, trace, groups, parts
+
+    def summary(self) -> pd.DataFrame:
+        """A row a group of requests: means of both, and the demerit."""
+        return closed_loop.summary_table(self.groups)
+
+    def as_dict(self) -> dict[str, Any]:
+        document = {"drive": self.preset.name, "trace": self.trace.name, "demerit_ms": self.groups["demerit"].iloc[0]}
+        document |= {"by_class": closed_loop.by_class(self.groups)}
+        document |= {"groups": closed_loop.as_json(self.groups), "notes": list(self.preset.notes)}
+        return document | ({"ablation_demerit_ms": self.parts} if self.parts else {})
+
+    def printout(self) -> Iterator[Part]:
+        yield from (f"{self.title}\n", closed_loop.summary_table(self.groups), "", closed_loop.percentile_table(self.groups))
+        if self.parts:
+            yield from ("", closed_loop.ablation_table(self.parts))
+        yield from (f"note: {note}" for note in self.preset.notes)
+
+    def _write_report(self, folder: Path) -> None:
+        others = [closed_loop.ablation_table(self.parts)] if self.parts else []
+        title = f"{self.trace.name} on {self.preset.name}"
+        closed_loop.write_report(folder, title, self.result, self.groups, others, self.provenance)
+
+
+@operation
+def validate_hdd(
+    *,
+    drive: Annotated[str, Name("A preset's name, a TOML file, or DiskSim's FILE.parv.", "PRESET", completes=("presets",))],
+    trace: Annotated[str, Name("A closed loop with measured times, such as DiskSim's validation traces.", "FILE", reads=True)],
+    ablate: Annotated[bool, Flag("Also run the model without each of its parts in turn.")] = False,
+) -> ClosedLoopOutcome:
+    """Run the requests that were measured on a drive on its model, and compare the response times.
+
+    A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit
+    figure (the root mean square of the horizontal distance between both cumulative distributions).
+
+    Examples::
+
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
+        flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace --json v.json --out-dir validated
+    """
+    preset, measurements = presets.load(drive), Path(trace)
+    if preset.kind != "hdd":
+        raise RefusedError(f"drive: {preset.name} is no hard disk")
+    with activity("replaying") as progress:
+        loop = closed_loop.run(preset, measurements, progress=progress)
+        parts = dict(closed_loop.ablate(preset, measurements, progress)) if ablate else {}
+    return ClosedLoopOutcome(preset, measurements, loop, parts)

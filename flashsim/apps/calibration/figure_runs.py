@@ -1,0 +1,102 @@
+"""Runs of a flash drive, or of a part of a large one, under the loads that its figures are of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from flashsim.apps.calibration.cells import Floats
+from flashsim.apps.calibration.drive_figures import PERCENTILES, DriveFigure, DriveLoad
+from flashsim.core.request import READ, WRITE, Completions, Requests, make_requests, response_times
+from flashsim.core.rng import generator
+from flashsim.core.units import KIB, SECONDS
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+from flashsim.device.scaling import part_in_use
+from flashsim.experiments.replaying.preconditioning import parse_state
+from flashsim.ssd.parameters import SsdParameters
+
+#: Mapping units of a drive that is simulated as a whole at most.
+_WHOLE = 1 << 17
+#: Bytes that reads and sequential writes go to at most, and bytes of the requests of a load: no run of long requests takes seconds.
+_AREA, _BYTES = 1 << 28, 1 << 28
+#: Requests of a load at least, and at least so many times its depth; longer ones than this are as many fewer.
+_LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
+#: Writes of a steady state are so many times as many, and all pages' at least, up to a number: blocks fill unevenly, and a drive wanders.
+_STEADY, _MOST = 6, 1 << 19
+
+
+def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
+    """Figures as a drive shows them, of about so many `requests` of a load; those of a steady state program all flash pages besides."""
+    results = dict[DriveLoad, dict[str, float]]()
+    for together in _together({each.load: None for each in figures}):
+        results |= results_of(preset, together, seed, requests)
+    return np.array([results[each.load][each.name] for each in figures])
+
+
+def _together(loads: Iterable[DriveLoad]) -> Iterable[list[DriveLoad]]:
+    """Loads that leave a drive as they find it, and so can follow one another on one drive: reads, and those of a steady state."""
+    groups = dict[Any, list[DriveLoad]]()
+    for load in loads:
+        key = ("steady", load.used) if load.state == "steady" else ("read", load.used) if load.operation == READ else load
+        groups.setdefault(key, []).append(load)
+    return groups.values()
+
+
+def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: int) -> dict[DriveLoad, dict[str, float]]:
+    """All figures of one drive under loads, one after the other, by load and name."""
+    flash, first = preset.flash, loads[0]
+    assert flash is not None
+    capacity = int(flash.capacity * first.used) // flash.unit_size * flash.unit_size
+    part = replace(preset, parameters=replace(flash, capacity=capacity))
+    if flash.logical_pages > _WHOLE:
+        if first.state != "steady":  # no garbage is collected: a part of a drive with more spare flash is smaller, and as fast
+            part = replace(preset, parameters=replace(flash, capacity=capacity // 2 // flash.unit_size * flash.unit_size))
+        part = part_in_use(part)
+    assert part.flash is not None
+    flash, device, random = part.flash, Device(part), generator(seed, "figures", str(first))
+    if first.state == "steady":
+        how = parse_state("steady", part, seed)
+        device.precondition(how if how.occupancy is None or flash.logical_pages > _WHOLE else replace(how, longest=0))
+        warm_up = random.integers(0, flash.logical_pages, min(flash.usable_pages, _MOST) // 3) * flash.unit_size
+        device.serve(make_requests(WRITE, warm_up, flash.unit_size), settle=False)
+    elif first.operation == READ or first.state == "sequential":
+        # where reads do not go, nothing needs to be held, but for the rest of a group, and but for a map on flash, which tells of all
+        fewest = _AREA + flash.group * flash.unit_size if first.operation == READ and not flash.map_cache else device.capacity
+        device.load(0, min(device.capacity, fewest))
+    return {load: _results(device, flash, load, random, requests) for load in loads}
+
+
+def _results(device: Device, flash: SsdParameters, load: DriveLoad, random: np.random.Generator, requests: int) -> dict[str, float]:
+    count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
+    if load.operation == WRITE and load.state == "steady":
+        count = max(count, min(flash.usable_pages, _MOST), _STEADY * requests)
+    elif load.operation == WRITE:
+        free = flash.usable_pages - (flash.logical_pages if load.state == "sequential" else 0)
+        buffered = 8 * flash.whole_page_buffer // load.size
+        count = max(_DEPTHS, min(max(count, buffered), free * flash.unit_size // max(load.size, flash.unit_size) // 2))
+    before = device.statistics()
+    completions = _serve(device, load, count, random)
+    after = device.statistics()
+    growth = {name: after[name] - before[name] for name in ("flash_programs", "host_writes", "buffer_overwrites")}
+    latencies, ends = response_times(completions)[count // 4 :], np.sort(completions["completed"])
+    first, last = count // 4, 3 * count // 4
+    rate = (last - first) * SECONDS / max(1, int(ends[last] - ends[first]))
+    results = {"iops": float(rate), "bandwidth": float(rate * load.size), "mean": float(latencies.mean())}
+    results |= dict(zip(PERCENTILES, np.percentile(latencies, list(PERCENTILES.values())).tolist(), strict=True))
+    written = growth["host_writes"] - growth["buffer_overwrites"]
+    return results | {"write_amplification": float(growth["flash_programs"] / written) if written else np.nan}
+
+
+def _serve(device: Device, load: DriveLoad, count: int, random: np.random.Generator) -> Completions:
+    """Serve requests of a load: so many strands of one after the other, or at drawn times."""
+    most = device.capacity if load.state == "steady" and load.operation == WRITE else _AREA
+    area = max(1, min(device.capacity, most) // load.size)
+    places = random.integers(0, area, count) if load.random else np.arange(count) % area
+    requests: Requests = make_requests(load.operation, places * load.size, load.size)
+    if load.rate:
+        gaps = random.exponential(SECONDS / load.rate, count)
+        return device.serve(requests, device.now + np.cumsum(gaps).astype(np.int64), settle=False)
+    requests["dependency"] = np.maximum(np.arange(count) - load.depth, -1)
+    return device.serve(requests, settle=False)
