@@ -122,12 +122,12 @@ class ReplayOutcome(Outcome):
         """
         rows = []
         for run in self.runs:
-            runs = run.comparison.as_dict() if run.comparison else {}
-            for name, then in runs.get("recorded", {"operations": {}})["operations"].items():
-                now = runs["replayed"]["operations"][name]
-                times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
-                row = {"device": run.device, "operation": name, "requests": then["requests"]}
-                rows.append(row | {f"{part}_us": value / MICROSECONDS for part, value in times.items()})
+            by_run = {(row["run"], row["operation"]): row for row in (run.comparison.rows() if run.comparison else ())}
+            for (which, name), then in by_run.items():
+                if which == "recorded" and run.comparison and (now := by_run.get((run.comparison.name, name))):
+                    times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
+                    row = {"device": run.device, "operation": name, "requests": then["requests"]}
+                    rows.append(row | {f"{part}_us": value / MICROSECONDS for part, value in times.items()})
         return pd.DataFrame(rows, columns=["device", "operation", "requests", "recorded_us", "replayed_us", "demerit_us"])
 
     def latencies(self) -> pd.DataFrame:
