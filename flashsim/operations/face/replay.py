@@ -22,7 +22,7 @@ from flashsim.experiments.presentation.terminal import Part
 from flashsim.experiments.replaying import preconditioning
 from flashsim.experiments.replaying.device_report import PARTS, devices_table
 from flashsim.experiments.replaying.real import RealSettings, parse_assignments
-from flashsim.experiments.replaying.report import over_time, write_report
+from flashsim.experiments.replaying.report import over_time, report_of
 from flashsim.experiments.replaying.simulated import ReplaySettings
 from flashsim.experiments.replaying.survey import Survey, check_zones, survey
 from flashsim.operations import fields
@@ -102,7 +102,7 @@ class ReplayOutcome(Outcome):
             if self.together or len(self.runs) > 1:
                 place = folder / run.device
                 place.mkdir()
-            write_report(place, title, lead, run.report, self.provenance, run.statistics, run.blocks, run.comparison)
+            report_of(title, lead, run.report, self.provenance, run.statistics, run.blocks, run.comparison).write(place)
 
     def summary(self) -> pd.DataFrame:
         """A row a drive and operation: requests, rates, latencies (us), and on a flash drive the write amplification of the run."""

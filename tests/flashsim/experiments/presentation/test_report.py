@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 
 from flashsim.core.request import COMPLETION
 from flashsim.experiments.bench.session import BenchSession
-from flashsim.experiments.bench.session import write_report as write_bench_report
 from flashsim.experiments.bench.uflip import COLUMNS
 from flashsim.experiments.presentation.plots import STEPS, legend, lines, style, svg
 from flashsim.experiments.presentation.report import Report, Section, cards
 from flashsim.experiments.presentation.tables import Table
 from flashsim.experiments.replaying.device_report import DeviceReport
-from flashsim.experiments.replaying.report import write_report
+from flashsim.experiments.replaying.report import report_of
 from flashsim.experiments.validation.joins_report import Witnesses, noise_table
 from flashsim.experiments.validation.joins_report import table as joins_table
+from flashsim.operations.face.bench import BenchOutcome
 from tests.html_page import whole
 from traces.file.schema import make_batch
 
@@ -81,8 +81,7 @@ def session(*runs: tuple[int, float]) -> BenchSession:
 
 def test_a_benchmark_of_one_value_has_no_picture(tmp_path: Path) -> None:
     for name, shown in (("one", session((1, 5e5))), ("two", session((1, 5e5), (16, 2e6)))):
-        (tmp_path / name).mkdir()
-        write_bench_report(tmp_path / name, "lead", shown, {})
+        BenchOutcome(shown, {}).report(tmp_path / name)
         assert (tmp_path / name / "order.svg").exists() is (name == "two")
         page = whole((tmp_path / name / "report.html").read_text(encoding="utf-8"))
         assert page.tags["svg"] == (name == "two")
@@ -102,7 +101,7 @@ def test_a_distribution_is_drawn_of_many_requests_that_differ(tmp_path: Path) ->
     for number, latencies in enumerate(([5] * 100, [5, 5_000_000], np.arange(1, 101) * 10_000)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        write_report(folder, "title", "lead", replayed(np.array(latencies)), {})
+        report_of("title", "lead", replayed(np.array(latencies)), {}, {}).write(folder)
         assert (folder / "latency.svg").exists() is (number == 2)
         assert whole((folder / "report.html").read_text(encoding="utf-8")).tags["svg"] == (number == 2)
 
