@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # help texts need neither
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from flashsim.experiments.presentation.report import Report
     from flashsim.experiments.presentation.terminal import Part
 
 #: Format of a summary as text; the frame has all rows.
@@ -100,9 +101,12 @@ class Outcome:
         """The picture."""
         raise FlashsimError(f"{type(self).__name__}: it has no picture")
 
-    def _write_report(self, folder: Path) -> None:
-        """Write ``report.html``, tables and pictures into an empty folder."""
+    def _report(self) -> Report:
+        """The report: sections of words, tables and pictures."""
         raise FlashsimError(f"{type(self).__name__}: it has no report")
+
+    def _write_report(self, folder: Path) -> None:
+        self._report().write(folder)
 
     def plot(self, path: str | PathLike[str] | None = None, *, force: bool = False) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf), which `force` replaces."""
@@ -183,14 +187,13 @@ def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
     save(outcome._draw(), target, path.suffix)
 
 
-def _write_folder(outcome: Outcome, target: Path, path: Path) -> None:
-    outcome._write_report(target)
-
-
 JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_json)
 TABLE = OutputFile("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
 PICTURE = OutputFile("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
-REPORT = OutputFile("--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", _write_folder, folder=True)
+REPORT = OutputFile(
+    "--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", lambda outcome, target, _: outcome._write_report(target),
+    folder=True,
+)  # fmt: skip
 
 
 def point_of(function: Callable[..., Outcome], **defaults: Any) -> Callable[..., dict[str, Any]]:

@@ -9,7 +9,6 @@ that the trace goes on as it is (that windows are draws from one stationary proc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,7 @@ from flashsim.apps.caching.running import PolicyRun
 from flashsim.apps.caching.session import CacheRuns
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MICROSECONDS, SECONDS, format_size
-from flashsim.experiments.presentation.plots import LINES, MARKED, legend, lines, panels, stroke
-from flashsim.experiments.presentation.report import Report, Section
+from flashsim.experiments.presentation.plots import LINES, lines, panels
 from flashsim.experiments.presentation.tables import Entry, Table, percent, same
 
 #: Windows that a trace is cut into, and the fewest that they are merged into.
@@ -209,30 +207,3 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
         axes.invert_yaxis()
         axes.set(xlabel=f"miss ratio in a pool of {frame['pages'].iloc[0]:,} pages")
     return figure
-
-
-def differences(comparison: PolicyComparison) -> Figure:
-    """The difference of hit ratios from the first policy's, with intervals, over the size."""
-    first, sizes = comparison.results.runs[0].policy, [frames for frames, _ in comparison.by_size()]
-    names = [each.policy for _, runs in comparison.by_size() for each in runs if each.policy not in (first, OPTIMUM)]
-    with panels(3.4) as (figure, axes):
-        for number, name in enumerate(dict.fromkeys(names)):
-            apart = [comparison.pair(frames, name, first) for frames in sizes]
-            points, halves = [100 * each.mean for each in apart], [100 * each.half for each in apart]
-            axes.errorbar(sizes, points, halves, capsize=3, label=name, **stroke(number) | MARKED)
-        axes.axhline(0, color="#555555", linewidth=0.8)
-        axes.set(xscale="log", xlabel="pool, pages", ylabel=f"points more than {first}")
-        legend(figure, axes)
-    return figure
-
-
-def write_report(folder: Path, *, results: CacheRuns, origin: Mapping[str, Any], comparison: PolicyComparison | None = None) -> None:
-    """Fill a folder with ``report.html``, tables (CSV) and pictures (SVG)."""
-    pictures = {"miss_ratios": picture(results.rows())} | ({"differences": differences(comparison)} if comparison else {})
-    sections = [Section("Pictures", pictures=pictures)]
-    if comparison:
-        sections.append(Section("Who is better", METHOD, [best_table(comparison), pairs_table(comparison)]))
-    sections.append(Section("Policies", EXPLAINED, [runs_table(results)]))
-    figures = [("references", f"{results.references:,}"), ("pages", f"{results.pages:,}"), ("writes", f"{results.writes:,}")]
-    pd.DataFrame(results.rows()).to_csv(folder / "runs.csv", index=False)
-    Report(results.trace, results.title(), figures, sections, origin).write(folder)

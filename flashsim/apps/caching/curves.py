@@ -5,15 +5,13 @@ Park: Cache modeling and optimization using miniature simulations, USENIX ATC 20
 its own, disagree tells the error.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from algorithms.replacement.base import replacement_policy
 from flashsim.apps.caching.numbered import NumberedTrace, first_references
@@ -24,15 +22,11 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
-from flashsim.experiments.presentation.plots import legend, panels, stroke
-from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table
 from traces.summary.miss_curve import CONFIDENCE, LEAST_PAGES, PARTS, HitSteps, LruCurve, MissCurve
 from traces.summary.reuse import parts_of, sampled_rows
 
 LRU = "lru"
-#: Points of a line that is known at all sizes.
-_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,9 @@ class Curves:
     rate: float
     sizes: Sequence[PoolSize]
     curves: dict[str, MissCurve]
+
+    def title(self) -> str:
+        return f"{self.trace}: {self.references:,} references to {self.pages:,} pages of {format_size(self.page_size)}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a policy and size, JSON-ready; ``error`` is half the width of the ratio's 95 % confidence interval."""
@@ -141,10 +138,6 @@ def _parts(source: NamedReferences, study: CacheStudy, rate: float) -> Iterator[
         yield NumberedTrace(source.name, ArrayTrace("", pages[rows], writes[rows]).batches()), PARTS / rate
 
 
-def title(result: Curves) -> str:
-    return f"{result.trace}: {result.references:,} references to {result.pages:,} pages of {format_size(result.page_size)}"
-
-
 def explanation(result: Curves) -> str:
     others = ", ".join(name for name in result.curves if name != LRU)
     how = f"In one pass, of all sizes: {LRU if LRU in result.curves else 'none'}." + f" Simulated at each size: {others}." * bool(others)
@@ -173,28 +166,3 @@ def reuse_table(result: Curves) -> Table:
 def steps_frame(curve: MissCurve) -> pd.DataFrame:
     """A row a size at which there are fewer misses: its miss ratio and what that may be off."""
     return pd.DataFrame({"pages": curve.sizes, "miss_ratio": curve.ratio(curve.sizes), "error": curve.error(curve.sizes)})
-
-
-def picture(result: Curves) -> Figure:
-    with panels(3.6) as (figure, axes):
-        for number, (name, curve) in enumerate(result.curves.items()):
-            look, one_pass = stroke(number), name == LRU
-            frames = np.unique(np.geomspace(1, max(2, result.pages), _POINTS).astype(np.int64)) if one_pass else result.frames
-            ratios, errors = curve.ratio(frames), curve.error(frames)
-            axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
-            axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
-        axes.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
-        legend(figure, axes)
-    return figure
-
-
-def write_report(folder: Path, result: Curves, origin: Mapping[str, Any]) -> None:
-    """Fill a folder with ``report.html``, tables (CSV) and the picture (SVG)."""
-    pd.DataFrame(result.rows()).to_csv(folder / "curves.csv", index=False)
-    sections = [
-        Section("Pictures", pictures={"curves": picture(result)}),
-        Section("Miss ratios", explanation(result), [curves_table(result)]),
-        Section("Reuse distances", tables=[reuse] if len(reuse := reuse_table(result)) else []),
-    ]
-    figures = [("references", f"{result.references:,}"), ("pages", f"{result.pages:,}")]
-    Report(result.trace, title(result), figures, sections, origin).write(folder)

@@ -28,8 +28,7 @@ from flashsim.device.figures import show
 from flashsim.device.file import RealDevice
 from flashsim.experiments.bench import aio, aio_report, targets, uflip
 from flashsim.experiments.presentation import plots
-from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import Entry, Table, captioned, difference, same
+from flashsim.experiments.presentation.tables import Entry, Table, difference, same
 from flashsim.experiments.presentation.timeline import Timeline
 from flashsim.experiments.replaying import preconditioning
 from traces.workload.base import WorkloadSpace
@@ -222,18 +221,3 @@ STYLES = {
     "uflip": Style("uFLIP", _uflip_tables, _uflip_picture, _uflip_overview),
     "aio": Style("AIOMicrobench", aio_report.tables_of, aio_report.picture_of, aio_report.overview),
 }
-
-
-def write_report(folder: Path, lead: str, session: BenchSession, origin: dict[str, Any]) -> None:
-    """Fill a folder with ``report.html``, and a table (CSV) and a picture (SVG) a micro-benchmark, unless it has a single value."""
-    figures, style, runs = figures_table(session.figures), STYLES[session.set], session.runs
-    tiles = []
-    for one in session.figures:
-        beside = "" if one.difference is None else f" ({difference(one.difference)})"
-        tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
-    sections = [Section("What matters", tables=[style.overview(runs)])] if len(runs) else []
-    sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if tiles else []
-    for name, own in runs.groupby("benchmark", sort=False):
-        pictures = {str(name): style.picture(own)} if own["value"].nunique() > 1 else {}
-        sections.append(Section(str(name).capitalize(), tables=style.tables(own), pictures=pictures))
-    Report(f"{style.title} on {session.device}", lead, tiles, sections, origin).write(folder)

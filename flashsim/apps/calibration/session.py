@@ -2,7 +2,6 @@
 
 import datetime
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.experiments.bench.targets import Target
 from flashsim.experiments.presentation import plots, tables
-from flashsim.experiments.presentation.report import Report, Section
 
 #: Pages of a cell when the fitted preset is asked for its times.
 _SHOWN = 4096
@@ -107,29 +105,10 @@ class Calibration:
         lines = [*self.findings, *map(str, self.estimates)]
         for name, held_out in (("fit error", False), ("held-out error", True)):
             errors = np.abs(self.errors(held_out))
-            lines.append(f"{name}: median {np.median(errors):.1%}, worst {errors.max():.1%}; {_within(errors)} cells within 20 %")
+            lines.append(f"{name}: median {np.median(errors):.1%}, worst {errors.max():.1%}; {within(errors)} cells within 20 %")
         if self.noisy:
             lines.append(f"noise between visits: median {self.noise:.1%}, worst {self.cells['noise'].max():.1%}")
         return "\n".join(lines)
-
-    def write_report(self, folder: Path, lead: str, origin: dict[str, Any]) -> None:
-        figures = []
-        for name, held_out in (("fitted", False), ("held out", True)):
-            errors = np.abs(self.errors(held_out))
-            figures += [(f"{name}: median error", f"{np.median(errors):.1%}"), (f"{name}: within 20 %", _within(errors))]
-        figures += [("noise between visits", f"{self.noise:.1%}")] if self.noisy else []
-        estimates = [str(one).split(", 95 % interval ") for one in self.estimates]
-        sections = [
-            Section(
-                "What was found",
-                ". ".join(finding[:1].upper() + finding[1:] for finding in self.findings) + ".",
-                [tables.Table(["fitted", "95 % interval"], estimates, "parameters")],
-            ),
-            Section("Measured and simulated", self.note, pictures={"cells": self.picture()}),
-            Section("Fitted cells", tables=[tables.captioned(self.table(False), title="fitted")]),
-            Section("Cells held out", "The fit did not see them.", [tables.captioned(self.table(True), title="held-out")]),
-        ]
-        Report(f"Calibration of {self.device}", lead, figures, sections, origin).write(folder)
 
     def picture(self) -> Figure:
         """The error of each cell's simulated time over the measured time, held-out cells hollow; within 20 % is grey."""
@@ -145,7 +124,7 @@ class Calibration:
         return figure
 
 
-def _within(errors: Floats) -> str:
+def within(errors: Floats) -> str:
     return f"{int((errors <= 0.2).sum())} of {len(errors)}"
 
 

@@ -1,18 +1,15 @@
 """Results of designs as tables, pictures over virtual time and a page."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.core.units import SECONDS, format_duration
+from flashsim.core.units import SECONDS
 from flashsim.experiments.designs.results import DesignResult
 from flashsim.experiments.designs.session import DesignRuns
-from flashsim.experiments.formulas.extension import predicted
 from flashsim.experiments.presentation.plots import LINES, MARKED, STROKES, WIDTH, legend, panels, stroke
-from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table, difference, percent, same
 
 EXPLAINED = (
@@ -27,8 +24,6 @@ BY_FORMULA = (
     "By formula: transactions a second over the last fifth of the time, from the ages of pages and mean value analysis, and the share of "
     "their time that devices are busy. It rests on no run, and knows no read expansion. Error: of the formula."
 )
-#: References of a run beyond which formulas would take longer than it does.
-_MOST_REFERENCES = 1 << 20
 #: Markers of a line, which distinguish it without its colour.
 _MARKS = 8
 #: Lines of a picture, of which no two look alike.
@@ -83,28 +78,10 @@ def wear_table(results: DesignRuns) -> Table | None:
     return Table.of(rows, columns | {"erases/s": "ssd_erases_s", "years": "ssd_years"}, title="wear") if rows else None
 
 
-def formula_rows(results: DesignRuns) -> list[dict[str, Any]]:
-    """A row a run that there is a formula of: transactions a second, simulated and by formula, and how busy devices are by formula."""
-    rows = []
-    for each in results.runs:
-        is_short = each.total("references") <= _MOST_REFERENCES
-        if is_short and (found := predicted(results.study.setup(each.design, each.without), 2 * _MOST_REFERENCES)):
-            simulated, formula = each.row()["transactions_s"], {f"formula_{name}": float(value) for name, value in found._asdict().items()}
-            error = {"error": found.throughput / simulated - 1 if simulated else None}
-            rows.append({"design": each.design, "without": each.without, "transactions_s": simulated} | formula | error)
-    return rows
-
-
 def formula_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     columns = same("design", "without") | {"transactions/s": "transactions_s", "formula": "formula_throughput"}
     columns |= {"error": ("error", difference), "disk busy %": ("formula_disk_busy", percent)}
     return Table.of(rows, columns | {"SSD busy %": ("formula_ssd_busy", percent)}, title="by formula")
-
-
-def series_frame(results: DesignRuns) -> pd.DataFrame:
-    """A row a run and interval."""
-    frames = [pd.DataFrame({"design": each.design, "without": each.without} | each.series()) for each in results.runs]
-    return pd.concat(frames, ignore_index=True)
 
 
 def ramp_up(results: DesignRuns) -> Figure:
@@ -179,21 +156,3 @@ def _time_axis(results: DesignRuns) -> tuple[float, str]:
     seconds = results.study.time / SECONDS
     unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
     return unit, f"virtual time, {name}"
-
-
-def write_report(folder: Path, *, results: DesignRuns, origin: Mapping[str, Any]) -> None:
-    worth = parts(results)
-    tables = [each for each in (runs_table(results), figures_table(results), kinds_table(results)) if each is not None]
-    sections = [
-        Section("Over time", pictures={"ramp_up": ramp_up(results), "traffic": traffic(results)}),
-        Section("Designs", EXPLAINED, tables, {"parts": worth} if worth else {}),
-        Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [traffic_table(results)]),
-    ]
-    if (worn := wear_table(results)) is not None:
-        sections.append(Section("Wear", WORN, [worn]))
-    pd.DataFrame(results.rows()).to_csv(folder / "runs.csv", index=False)
-    series_frame(results).to_csv(folder / "series.csv", index=False)
-    study = results.study
-    figures = [("pages", f"{results.pages:,}"), ("clients", str(results.runs[0].system.clients)), ("time", format_duration(study.time))]
-    length = round(results.rows()[0]["told_over_s"] * SECONDS)
-    Report(study.workload, f"{results.title()}; rates over the last {format_duration(length)}.", figures, sections, origin).write(folder)

@@ -67,7 +67,7 @@ _CHARACTER, _MARGINS, _WRAPPED = 7.5, 21, 22
 class Report:
     """The report of a command: work, device and result in a sentence; the numbers that a reader looks for first, by name; provenance.
 
-    Sections without a text, a table or a picture are left out.
+    Sections without a text, a table or a picture are left out; `frames` are further tables, by name, that stand beside the page alone.
     """
 
     title: str
@@ -75,6 +75,7 @@ class Report:
     figures: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     origin: Mapping[str, Any]
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def html(self) -> str:
         sections = [section.scoped(f"{section.id}-") for section in self.sections if section.text or section.tables or section.pictures]
@@ -86,6 +87,8 @@ class Report:
         (folder / "report.html").write_text(self.html(), encoding="utf-8")
         for section in self.sections:
             section.write_files(folder)
+        for name, frame in self.frames.items():
+            frame.to_csv(folder / f"{name}.csv", index=False)
 
 
 def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin: Mapping[str, Any], **values: Any) -> str:

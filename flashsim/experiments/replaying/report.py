@@ -1,7 +1,6 @@
 """The report of a replay: the device under it as one HTML page, with its tables (CSV) and pictures (SVG) beside it."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,26 +23,34 @@ _MOST_COLUMNS = 1024
 _TEXTS = {"Latencies": "Queueing: from arrival to dispatch; service: from there to the end; latency: both."}
 
 
-def write_report(
-    folder: Path, title: str, lead: str, report: DeviceReport, origin: Mapping[str, Any], statistics: dict[str, Any] | None = None,
+def report_of(
+    title: str, lead: str, report: DeviceReport, origin: Mapping[str, Any], statistics: dict[str, Any],
     blocks: BlockMap | None = None, comparison: ReplayComparison | None = None,
-) -> None:  # fmt: skip
-    """Fill a folder with the report; `lead` is trace, device and pace, in a sentence.
+) -> Report:  # fmt: skip
+    """The report of a replay; `lead` is trace, device and pace, in a sentence.
 
     Statistics and erase blocks are of a simulated device, and the comparison is with other runs of the same requests.
     """
-    counters = statistics or {}
-    tables, pictures = report.tables(counters), _pictures(folder, report, counters)
+    tables, pictures, frames = report.tables(statistics), dict[str, dict[str, Figure]](), {"operations": report.as_frame()}
+    distributions = {name: times for name, times in by_operation(report).items() if name != "all"}
+    if _has_shape(distributions):
+        pictures["Latencies"] = {"latency": latencies(distributions)}
+    if len(busy := report.busy_frame(statistics)):
+        frames["busy"] = busy
+        pictures |= {"Busy parts": {"busy": busy_parts(busy)}} if len(busy) > 2 else {}
+    history = report.observation.history.as_frame() if report.observation and report.observation.history else None
+    if history is not None and len(history):
+        frames["write_amplification"] = history
+        if history["write_amplification"].notna().sum() >= _LEAST_INTERVALS:
+            pictures["Write amplification"] = {"write_amplification": amplification_over_time(history)}
     _, last = tables.popitem()
-    sections = [_beside(comparison)] if comparison is not None and len(comparison.runs) > 1 else []
+    sections = [_beside(comparison)] if comparison and len(comparison.runs) > 1 else []
     sections += [Section(name, _TEXTS.get(name, ""), [table], pictures.get(name, {})) for name, table in tables.items()]
     if blocks and (blocks.erases.any() or ((blocks.valid > 0) & (blocks.valid < blocks.pages)).any()):
         sections.append(Section("Erase blocks", "A row a die; retired blocks are blank.", pictures={"blocks": block_heat(blocks)}))
     sections.append(Section("Counters of the device", tables=[last] if len(last) else []))
-    report.as_frame().to_csv(folder / "operations.csv", index=False)
-    Report(title, lead, _figures(report, counters), sections, origin).write(folder)
-    if comparison:
-        pd.DataFrame(comparison.rows()).to_csv(folder / "comparison.csv", index=False)
+    frames |= {"comparison": pd.DataFrame(comparison.rows())} if comparison else {}
+    return Report(title, lead, _figures(report, statistics), sections, origin, frames)
 
 
 def _figures(report: DeviceReport, statistics: dict[str, Any]) -> list[tuple[str, str]]:
@@ -67,25 +74,6 @@ def _beside(comparison: ReplayComparison) -> Section:
         if _has_shape(times):
             pictures[f"comparison_{operation}"] = latencies(times)
     return Section("Beside other runs of the same requests", "", [comparison.table()], pictures)
-
-
-def _pictures(folder: Path, report: DeviceReport, statistics: dict[str, Any]) -> dict[str, dict[str, Figure]]:
-    """Pictures by section; the data of busy parts and write amplification are written as CSV."""
-    pictures: dict[str, dict[str, Figure]] = {}
-    distributions = {name: times for name, times in by_operation(report).items() if name != "all"}
-    if _has_shape(distributions):
-        pictures["Latencies"] = {"latency": latencies(distributions)}
-    busy = report.busy_frame(statistics)
-    if len(busy):
-        busy.to_csv(folder / "busy.csv", index=False)
-    if len(busy) > 2:
-        pictures["Busy parts"] = {"busy": busy_parts(busy)}
-    history = report.observation.history.as_frame() if report.observation and report.observation.history else None
-    if history is not None and len(history):
-        history.to_csv(folder / "write_amplification.csv", index=False)
-        if history["write_amplification"].notna().sum() >= _LEAST_INTERVALS:
-            pictures["Write amplification"] = {"write_amplification": amplification_over_time(history)}
-    return pictures
 
 
 def _has_shape(times: Mapping[str, Histogram]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, partial
-from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -14,8 +13,11 @@ from matplotlib.figure import Figure
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.processes import cores
+from flashsim.core.units import SECONDS, format_duration
 from flashsim.execution.pooled.options import UNTIL
 from flashsim.experiments.designs import report, session
+from flashsim.experiments.formulas.extension import predicted
+from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
@@ -32,6 +34,9 @@ _DEVICE = (
 _WORKLOADS = "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace."
 _DESIGNS = "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas."
 _WITHOUT = f"Run each design once more without: {', '.join(session.PARTS)}; or all, one after the other."
+
+#: References of a run beyond which formulas would take longer than it does.
+_MOST_REFERENCES = 1 << 20
 
 
 def _devices(what: str) -> Field:
@@ -69,8 +74,17 @@ class PoolOutcome(Outcome):
 
     @cached_property
     def _formulas(self) -> list[dict[str, Any]]:
+        rows, study = [], self.result.study
         with activity("formulas"):
-            return report.formula_rows(self.result)
+            for each in self.result.runs:
+                if each.total("references") > _MOST_REFERENCES:
+                    continue
+                if found := predicted(study.setup(each.design, each.without), 2 * _MOST_REFERENCES):
+                    simulated = each.row()["transactions_s"]
+                    row = {"design": each.design, "without": each.without, "transactions_s": simulated}
+                    row |= {f"formula_{name}": float(value) for name, value in found._asdict().items()}
+                    rows.append(row | {"error": found.throughput / simulated - 1 if simulated else None})
+        return rows
 
     def against_formula(self) -> pd.DataFrame:
         """A row a run that there is a formula of: transactions a second beside those by formula, its error, and how busy devices are by it.
@@ -83,12 +97,25 @@ class PoolOutcome(Outcome):
     def as_dict(self) -> dict[str, Any]:
         return super().as_dict() | {"formula": self._formulas}
 
-    def _write_report(self, folder: Path) -> None:
-        report.write_report(folder, results=self.result, origin=self.provenance)
+    def _report(self) -> Report:
+        results, study, first = self.result, self.result.study, self.result.runs[0]
+        tables = [make(results) for make in (report.runs_table, report.figures_table, report.kinds_table)]
+        worth, worn = report.parts(results), report.wear_table(results)
+        sections = [
+            Section("Over time", pictures={"ramp_up": report.ramp_up(results), "traffic": report.traffic(results)}),
+            Section("Designs", report.EXPLAINED, [each for each in tables if each is not None], {"parts": worth} if worth else {}),
+            Section("Traffic", "Pages that moved in the last part of the time, by device and cause.", [report.traffic_table(results)]),
+            *([] if worn is None else [Section("Wear", report.WORN, [worn])]),
+        ]
+        figures = [("pages", f"{results.pages:,}"), ("clients", str(first.system.clients)), ("time", format_duration(study.time))]
+        rows = self.summary()
+        lead = f"{results.title()}; rates over the last {format_duration(round(rows['told_over_s'].iloc[0] * SECONDS))}."
+        return Report(study.workload, lead, figures, sections, self.provenance, {"runs": rows, "series": self.series()})
 
     def series(self) -> pd.DataFrame:
         """A row a run and interval of virtual time: transactions a second, hit ratios, shares of the SSD, and megabytes a second."""
-        return report.series_frame(self.result)
+        frames = [pd.DataFrame({"design": each.design, "without": each.without} | each.series()) for each in self.result.runs]
+        return pd.concat(frames, ignore_index=True)
 
     def kinds(self) -> pd.DataFrame:
         """A row a run and kind of transactions, if there are several: transactions a second and their share, and transactions in all."""

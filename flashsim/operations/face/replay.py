@@ -22,7 +22,7 @@ from flashsim.experiments.presentation.terminal import Part
 from flashsim.experiments.replaying import preconditioning
 from flashsim.experiments.replaying.device_report import PARTS, devices_table
 from flashsim.experiments.replaying.real import RealSettings, parse_assignments
-from flashsim.experiments.replaying.report import over_time, write_report
+from flashsim.experiments.replaying.report import over_time, report_of
 from flashsim.experiments.replaying.simulated import ReplaySettings
 from flashsim.experiments.replaying.survey import Survey, check_zones, survey
 from flashsim.operations import fields
@@ -102,7 +102,7 @@ class ReplayOutcome(Outcome):
             if self.together or len(self.runs) > 1:
                 place = folder / run.device
                 place.mkdir()
-            write_report(place, title, lead, run.report, self.provenance, run.statistics, run.blocks, run.comparison)
+            report_of(title, lead, run.report, self.provenance, run.statistics, run.blocks, run.comparison).write(place)
 
     def summary(self) -> pd.DataFrame:
         """A row a drive and operation: requests, rates, latencies (us), and on a flash drive the write amplification of the run."""
@@ -122,12 +122,12 @@ class ReplayOutcome(Outcome):
         """
         rows = []
         for run in self.runs:
-            runs = run.comparison.as_dict() if run.comparison else {}
-            for name, then in runs.get("recorded", {"operations": {}})["operations"].items():
-                now = runs["replayed"]["operations"][name]
-                times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
-                row = {"device": run.device, "operation": name, "requests": then["requests"]}
-                rows.append(row | {f"{part}_us": value / MICROSECONDS for part, value in times.items()})
+            by_run = {(row["run"], row["operation"]): row for row in (run.comparison.rows() if run.comparison else ())}
+            for (which, name), then in by_run.items():
+                if which == "recorded" and run.comparison and (now := by_run.get((run.comparison.name, name))):
+                    times = {"recorded": then["mean"], "replayed": now["mean"], "demerit": then["demerit"]}
+                    row = {"device": run.device, "operation": name, "requests": then["requests"]}
+                    rows.append(row | {f"{part}_us": value / MICROSECONDS for part, value in times.items()})
         return pd.DataFrame(rows, columns=["device", "operation", "requests", "recorded_us", "replayed_us", "demerit_us"])
 
     def latencies(self) -> pd.DataFrame:

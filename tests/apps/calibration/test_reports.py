@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from flashsim.apps.calibration.bench_session import BenchSession, write_report
+from flashsim.apps.calibration.bench_session import BenchSession
+from flashsim.apps.calibration.face.bench import BenchOutcome
 from flashsim.apps.calibration.validation.joins_report import Witnesses, noise_table, table
 from flashsim.experiments.bench.uflip import COLUMNS
 from tests.html_page import whole
@@ -23,8 +24,7 @@ def session(*runs: tuple[int, float]) -> BenchSession:
 
 def test_a_benchmark_of_one_value_has_no_picture(tmp_path: Path) -> None:
     for name, shown in (("one", session((1, 5e5))), ("two", session((1, 5e5), (16, 2e6)))):
-        (tmp_path / name).mkdir()
-        write_report(tmp_path / name, "lead", shown, {})
+        BenchOutcome(shown, {}).report(tmp_path / name)
         assert (tmp_path / name / "order.svg").exists() is (name == "two")
         page = whole((tmp_path / name / "report.html").read_text(encoding="utf-8"))
         assert page.tags["svg"] == (name == "two")

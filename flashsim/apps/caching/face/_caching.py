@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -16,11 +17,16 @@ from flashsim.apps.caching.session import CacheRuns, NamedReferences, execute
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
+from flashsim.experiments.presentation.plots import MARKED, legend, panels, stroke
+from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
 from traces.file.page_trace import keep as keep_references
+
+#: Points of a line that is known at all sizes.
+_POINTS = 1000
 
 
 class CacheOutcome(Outcome):
@@ -43,8 +49,8 @@ class CacheOutcome(Outcome):
         if any(run.cost for run in self.result.runs):
             yield from ("", comparison.served_table(self.result), "", Explanation(comparison.SERVED))
 
-    def _write_report(self, folder: Path) -> None:
-        comparison.write_report(folder, results=self.result, origin=self.provenance)
+    def _report(self) -> Report:
+        return _report(self.result, self.provenance, {}, [])
 
     def keep(self, path: str | Path, to: str = "parquet") -> int:
         """Write the references into a file, as a trace of pages; return how many they are."""
@@ -111,8 +117,15 @@ class CurveOutcome(Outcome):
             yield from (reuse, "")
         yield Explanation(curves.explanation(self.result))
 
-    def _write_report(self, folder: Path) -> None:
-        curves.write_report(folder, self.result, self.provenance)
+    def _report(self) -> Report:
+        result, reuse = self.result, curves.reuse_table(self.result)
+        sections = [
+            Section("Pictures", pictures={"curves": self._draw()}),
+            Section("Miss ratios", curves.explanation(result), [curves.curves_table(result)]),
+            Section("Reuse distances", tables=[reuse] if len(reuse) else []),
+        ]
+        figures = [("references", f"{result.references:,}"), ("pages", f"{result.pages:,}")]
+        return Report(result.trace, result.title(), figures, sections, self.provenance, {"curves": self.summary()})
 
     def all_sizes(self, policy: str = "lru") -> pd.DataFrame:
         """A row a size at which LRU misses less than with one page less."""
@@ -121,7 +134,17 @@ class CurveOutcome(Outcome):
         return curves.steps_frame(self.result.curves[policy])
 
     def _draw(self) -> Figure:
-        return curves.picture(self.result)
+        with panels(3.6) as (figure, axes):
+            for number, (name, curve) in enumerate(self.result.curves.items()):
+                look, one_pass = stroke(number), name == curves.LRU
+                every = np.unique(np.geomspace(1, max(2, self.result.pages), _POINTS).astype(np.int64))
+                frames = every if one_pass else self.result.frames
+                ratios, errors = curve.ratio(frames), curve.error(frames)
+                axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
+                axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
+            axes.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
+            legend(figure, axes)
+        return figure
 
 
 class CacheComparison(Outcome):
@@ -137,8 +160,10 @@ class CacheComparison(Outcome):
         tables = comparison.pairs_table(self.result), "", comparison.best_table(self.result)
         yield from (f"{self.title}\n", *tables, "", Explanation(comparison.METHOD))
 
-    def _write_report(self, folder: Path) -> None:
-        comparison.write_report(folder, results=self.result.results, comparison=self.result, origin=self.provenance)
+    def _report(self) -> Report:
+        tables = [comparison.best_table(self.result), comparison.pairs_table(self.result)]
+        better = Section("Who is better", comparison.METHOD, tables)
+        return _report(self.result.results, self.provenance, {"differences": self._draw()}, [better])
 
     def best(self) -> pd.DataFrame:
         """A row a size: the best policy, those not distinguished from it, its hit ratio and the optimum's."""
@@ -149,7 +174,27 @@ class CacheComparison(Outcome):
         return pd.DataFrame(self.result.results.rows())
 
     def _draw(self) -> Figure:
-        return comparison.differences(self.result)
+        """The difference of hit ratios from the first policy's, with intervals, over the size."""
+        results, sizes = self.result.results, [frames for frames, _ in self.result.by_size()]
+        first, *names = dict.fromkeys(each.policy for each in results.runs)
+        with panels(3.4) as (figure, axes):
+            for number, name in enumerate(name for name in names if name != comparison.OPTIMUM):
+                apart = [self.result.pair(frames, name, first) for frames in sizes]
+                points, halves = [100 * each.mean for each in apart], [100 * each.half for each in apart]
+                axes.errorbar(sizes, points, halves, capsize=3, label=name, **stroke(number) | MARKED)
+            axes.axhline(0, color="#555555", linewidth=0.8)
+            axes.set(xscale="log", xlabel="pool, pages", ylabel=f"points more than {first}")
+            legend(figure, axes)
+        return figure
+
+
+def _report(runs: CacheRuns, origin: dict[str, Any], pictures: dict[str, Figure], sections: list[Section]) -> Report:
+    """The report of runs of policies, with further pictures and sections."""
+    rows = runs.rows()
+    drawn = Section("Pictures", pictures={"miss_ratios": comparison.picture(rows)} | pictures)
+    policies = Section("Policies", comparison.EXPLAINED, [comparison.runs_table(runs)])
+    figures = [("references", f"{runs.references:,}"), ("pages", f"{runs.pages:,}"), ("writes", f"{runs.writes:,}")]
+    return Report(runs.trace, runs.title(), figures, [drawn, *sections, policies], origin, {"runs": pd.DataFrame(rows)})
 
 
 def comparison_of(source: NamedReferences, study: CacheStudy, provenance: dict[str, Any] | None = None) -> CacheComparison:
@@ -170,8 +215,7 @@ def at_least_two(policies: Sequence[str]) -> list[str]:
 def curve_of(source: NamedReferences, study: CacheStudy, sample: Any, provenance: dict[str, Any] | None = None) -> CurveOutcome:
     share, most = parse_sample(sample)
     with activity("making curves") as progress:
-        result = curves.curves(source, study, share, most, progress)
-    return CurveOutcome(result, curves.title(result), provenance)
+        return CurveOutcome(curves.curves(source, study, share, most, progress), None, provenance)
 
 
 def size_text(value: Any, parameter: str = "size") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
@@ -14,7 +13,10 @@ from flashsim.apps.calibration import bench_session
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, option
 from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
+from flashsim.device.figures import show
 from flashsim.experiments.bench.uflip import Method
+from flashsim.experiments.presentation.report import Report, Section
+from flashsim.experiments.presentation.tables import captioned, difference
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations import fields
 from flashsim.operations.face._drive_run import timeline_writer
@@ -31,8 +33,8 @@ class BenchOutcome(Outcome):
 
     FILES = (replace(REPORT, option="--out"),)
 
-    def __init__(self, result: bench_session.BenchSession) -> None:
-        super().__init__(result, f"{result.device}: {len(result.runs)} runs over {format_size(result.size)}; {result.state}")
+    def __init__(self, result: bench_session.BenchSession, provenance: dict[str, Any] | None = None) -> None:
+        super().__init__(result, f"{result.device}: {len(result.runs)} runs over {format_size(result.size)}; {result.state}", provenance)
         self.lead = f"{result.device}, {format_size(result.size)}; state: {result.state}; {format_duration(result.pause)} between runs"
 
     def printout(self) -> Iterator[Part]:
@@ -43,8 +45,19 @@ class BenchOutcome(Outcome):
             for table in tables:
                 yield from (table, "")
 
-    def _write_report(self, folder: Path) -> None:
-        bench_session.write_report(folder, self.lead, self.result, self.provenance)
+    def _report(self) -> Report:
+        """A picture a micro-benchmark, unless it has a single value."""
+        result, style, tiles = self.result, bench_session.STYLES[self.result.set], []
+        for one in result.figures:
+            beside = "" if one.difference is None else f" ({difference(one.difference)})"
+            tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
+        figures = bench_session.figures_table(result.figures)
+        sections = [Section("What matters", tables=[style.overview(result.runs)])] if len(result.runs) else []
+        sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if tiles else []
+        for name, own in result.runs.groupby("benchmark", sort=False):
+            pictures = {str(name): style.picture(own)} if own["value"].nunique() > 1 else {}
+            sections.append(Section(str(name).capitalize(), tables=style.tables(own), pictures=pictures))
+        return Report(f"{style.title} on {result.device}", self.lead, tiles, sections, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark, pattern and value of its parameter: response times (us) and MB/s."""

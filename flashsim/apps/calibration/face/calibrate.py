@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -16,6 +17,8 @@ from flashsim.core.errors import ALLOW_WRITE, InvalidParameterError, option
 from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.experiments.bench.targets import open_target
 from flashsim.experiments.presentation.plots import scatter_beside
+from flashsim.experiments.presentation.report import Report, Section
+from flashsim.experiments.presentation.tables import Table, captioned
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.outputs import Outputs, final_name
 from flashsim.operations import fields
@@ -44,8 +47,21 @@ class CalibrationOutcome(Outcome):
         yield from self.title.split("\n")
         yield from ("", Explanation(self.result.note))
 
-    def _write_report(self, folder: Path) -> None:
-        self.result.write_report(folder, self.lead, self.provenance)
+    def _report(self) -> Report:
+        result, figures = self.result, []
+        for name, held_out in (("fitted", False), ("held out", True)):
+            errors = np.abs(result.errors(held_out))
+            figures += [(f"{name}: median error", f"{np.median(errors):.1%}"), (f"{name}: within 20 %", session.within(errors))]
+        figures += [("noise between visits", f"{result.noise:.1%}")] if result.noisy else []
+        found = ". ".join(finding[:1].upper() + finding[1:] for finding in result.findings)
+        estimates = [str(one).split(", 95 % interval ") for one in result.estimates]
+        sections = [
+            Section("What was found", f"{found}.", [Table(["fitted", "95 % interval"], estimates, "parameters")]),
+            Section("Measured and simulated", result.note, pictures={"cells": result.picture()}),
+            Section("Fitted cells", tables=[captioned(result.table(False), title="fitted")]),
+            Section("Cells held out", "The fit did not see them.", [captioned(result.table(True), title="held-out")]),
+        ]
+        return Report(f"Calibration of {result.device}", self.lead, figures, sections, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a micro-benchmark: measured and simulated (us), the noise of the measurement, and whether it was held out of the fit."""
@@ -88,7 +104,7 @@ class CpuOutcome(CalibrationOutcome):
     def printout(self) -> Iterator[Part]:
         yield self.summary()
 
-    def _write_report(self, folder: Path) -> None:
+    def _report(self) -> Report:
         raise InvalidParameterError(option("out-dir"), "given", _CPU_INSTEAD)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from itertools import cycle
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,13 @@ from flashsim.apps.calibration.session import calibrate
 from flashsim.apps.calibration.validation import closed_loop, joins, joins_report
 from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, option
-from flashsim.core.units import MIB, SECONDS
+from flashsim.core.units import MIB, MILLISECONDS_A_SECOND, SECONDS
 from flashsim.device import presets
 from flashsim.execution.drivers import needed_size
 from flashsim.experiments.bench.targets import open_target
+from flashsim.experiments.presentation.plots import LINES, legend, panels
+from flashsim.experiments.presentation.report import Report, Section
+from flashsim.experiments.presentation.tables import captioned
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.replaying.real import RealSettings
 from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
@@ -39,6 +43,8 @@ _LEAST, _UNIT = 256 * MIB, 4 * MIB
 _PRESET = "What is simulated; calibrated: a preset fitted to PATH first."
 _JOINS = "One of {joins}; or a Python file. Several may be given; the four of Haas et al. by default."
 _ENGINES = fields.choice("builtin", "fio", "both")
+#: Of the phases of a join, from the bottom.
+_HATCHES = ("", "//", "..", "xx", "\\\\")
 
 
 class ComparisonOutcome(Outcome):
@@ -52,8 +58,24 @@ class ComparisonOutcome(Outcome):
             yield Explanation(f"{name}: {meaning}")
         yield Explanation(joins_report.WHY)
 
-    def _write_report(self, folder: Path) -> None:
-        joins_report.write_report(folder, self.result, self.provenance)
+    def _report(self) -> Report:
+        tables = captioned(joins_report.table(self.result), title="joins"), captioned(joins_report.noise_table(self.result), title="noise")
+        sections = [
+            Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", (), {"joins": self._draw()}),
+            Section("Phase by phase", tables=tables[:1]),
+            Section("How far to trust the real times", tables=tables[1:]),
+            Section("What the numbers mean", joins_report.WHY, terms=joins_report.MEANING),
+        ]
+        totals = self.summary().query("phase == 'total'")
+        remarked = [one.algorithm for one in self.result.joins if any(one.remarks)]  # of a bound, or a part, there is no ratio
+        known = {"simulated": totals, "formula": totals[~totals["algorithm"].isin(remarked)].dropna(subset="formula_s")}
+        figures = [
+            (f"{join}: {name} / executed", f"{100 * difference:+.0f} %")
+            for name, rows in known.items()
+            for join, difference in zip(rows["algorithm"], rows[f"{name}_difference"], strict=True)
+        ]
+        title = "Four joins by formula, simulation and real device"
+        return Report(title, joins_report.conditions(self.result), figures, sections, self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a join and phase, the total last: I/O seconds by every witness, and by how much two of them differ from the real file."""
@@ -70,7 +92,24 @@ class ComparisonOutcome(Outcome):
         return pd.DataFrame(rows, columns=["algorithm", "witness", "noise"])
 
     def _draw(self) -> Figure:
-        return joins_report.picture(self.result)
+        """Bars of every witness, a group a join; the phases stand on top of each other."""
+        joins = [(one, one.columns()) for one in self.result.joins]
+        names = [*joins[0][1]]
+        with panels(3.6) as (figure, axes):
+            width = 0.8 / len(names)
+            for number, name in enumerate(names):
+                look: dict[str, Any] = {"color": LINES[number % len(LINES)][0]}
+                for group, (_, columns) in enumerate(joins):
+                    place, bottom = group + (number - (len(names) - 1) / 2) * width, 0.0
+                    for time, hatch in zip((columns[name] or [])[:-1], cycle(_HATCHES), strict=False):
+                        look |= {"hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
+                        axes.bar(place, MILLISECONDS_A_SECOND * time, 0.9 * width, bottom=bottom, **look)
+                        bottom += MILLISECONDS_A_SECOND * time
+                axes.bar([0], [0], color=look["color"], label=name)
+            axes.set_xticks(range(len(joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one, _ in joins])
+            axes.set_ylabel("I/O, ms")
+            legend(figure, axes, 3)
+        return figure
 
 
 def _device(value: Any, parameter: str) -> Any:
@@ -181,10 +220,22 @@ class ClosedLoopOutcome(Outcome):
             yield from ("", closed_loop.ablation_table(self.parts))
         yield from (f"note: {note}" for note in self.preset.notes)
 
-    def _write_report(self, folder: Path) -> None:
-        others = [closed_loop.ablation_table(self.parts)] if self.parts else []
+    def _report(self) -> Report:
+        """Distributions, tables, and every request with both times (CSV)."""
+        pictures = {"response_times": closed_loop.cumulative(self.result)}
+        groups, whole = self.groups, self.groups.iloc[0]
+        tables = captioned(self.summary(), title="summary"), captioned(closed_loop.percentile_table(groups), title="percentiles")
+        sections = [
+            Section("Response times", "Measured drawn solid, simulated dashed.", (), pictures),
+            Section("Means and errors", tables=tables[:1]),
+            Section("Percentiles", tables=tables[1:]),
+            Section("Without each part of the model", tables=[closed_loop.ablation_table(self.parts)] if self.parts else []),
+        ]
+        figures = [("demerit", f"{whole['demerit']:.3f} ms"), ("of the mean", f"{100 * whole['demerit'] / whole['measured_mean']:.2f} %")]
+        figures += [(f"mean error, {name}", f"{100 * error:+.2f} %") for name, error in groups["mean_error"].head(3).items()]
+        lead = "The requests that were measured on the drive, on its model: a closed loop."
         title = f"{self.trace.name} on {self.preset.name}"
-        closed_loop.write_report(folder, title, self.result, self.groups, others, self.provenance)
+        return Report(title, lead, figures, sections, self.provenance, {"requests": closed_loop.requests_frame(self.result)})
 
 
 @operation

@@ -30,7 +30,7 @@ class IdentificationOutcome(CalibrationOutcome):
     """Figures of a drive beside those of the preset that was fitted to two thirds of them."""
 
     FILES = (PICTURE,)
-    _write_report = Outcome._write_report
+    _report = Outcome._report
 
     def __init__(self, result: Identification) -> None:
         lead = f"{result.preset.name}: {len(result.figures)} figures, {sum(result.kept)} of them kept back, from {result.base}"

@@ -24,8 +24,7 @@ from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_size
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.experiments.presentation import plots
-from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import Table, captioned
+from flashsim.experiments.presentation.tables import Table
 from flashsim.experiments.replaying.device_report import demerit
 from flashsim.experiments.replaying.survey import column
 from flashsim.hdd.parameters import HddParameters
@@ -207,22 +206,10 @@ def cumulative(loop: ClosedLoop) -> Figure:
     return figure
 
 
-def write_report(folder: Path, title: str, loop: ClosedLoop, groups: pd.DataFrame, others: list[Table], origin: dict[str, Any]) -> None:
-    """Fill a folder with ``report.html``, the distributions (SVG), the tables (CSV), and every request with both times (CSV)."""
-    whole = groups.iloc[0]
-    figures = [("demerit", f"{whole['demerit']:.3f} ms"), ("of the mean", f"{100 * whole['demerit'] / whole['measured_mean']:.2f} %")]
-    figures += [(f"mean error, {name}", f"{100 * error:+.2f} %") for name, error in groups["mean_error"].head(3).items()]
-    sections = [
-        Section("Response times", "Measured drawn solid, simulated dashed.", pictures={"response_times": cumulative(loop)}),
-        Section("Means and errors", tables=[captioned(summary_table(groups), title="summary")]),
-        Section("Percentiles", tables=[captioned(percentile_table(groups), title="percentiles")]),
-        *(Section("Without each part of the model", tables=[table]) for table in others),
-    ]
-    lead = "The requests that were measured on the drive, on its model: a closed loop."
-    Report(title, lead, figures, sections, origin).write(folder)
+def requests_frame(loop: ClosedLoop) -> pd.DataFrame:
+    """A row a request: operation, first sector, sectors, and both times (us)."""
     requests = {"operation": np.array(OPERATIONS)[loop.operation], "sector": loop.offset // SECTOR, "sectors": loop.length // SECTOR}
-    times = {"measured_us": loop.measured / MICROSECONDS, "simulated_us": loop.simulated / MICROSECONDS}
-    pd.DataFrame(requests | times).to_csv(folder / "requests.csv", index=False)
+    return pd.DataFrame(requests | {"measured_us": loop.measured / MICROSECONDS, "simulated_us": loop.simulated / MICROSECONDS})
 
 
 #: Seeks are made longer by this share.

@@ -3,21 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from matplotlib.figure import Figure
 
 from algorithms.joins.base import JOINS as FAMILY
 from flashsim.core.options import options_in
 from flashsim.core.units import MILLISECONDS_A_SECOND, format_size
 from flashsim.device.presets import Preset
-from flashsim.experiments.presentation.plots import LINES, legend, panels
-from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import Entry, Table, captioned, difference, same
+from flashsim.experiments.presentation.tables import Entry, Table, difference, same
 from flashsim.experiments.runs.joining import JoinSetting, check_names
 from flashsim.storage.heap_file import HeapFile
 from models.disk import Disk
@@ -56,7 +52,6 @@ WHY = (
     "other users of the disk; a join's requests come after pauses, as a calibration's may, a replay's do not; writes of a real file may "
     "meet the file system's journal and first-time allocation."
 )
-_HATCHES = ("", "//", "..", "xx", "\\\\")
 
 
 @dataclass(frozen=True)
@@ -239,52 +234,3 @@ def conditions(result: JoinsValidation) -> str:
         f"{result.setting.memory:,} pages. The formula takes a seek of {disk.seek_ms:.4g} ms, a latency of {disk.latency_ms:.4g} ms and "
         f"{disk.page_transfer_ms:.4g} ms a page read, {write:.4g} ms written."
     )
-
-
-def picture(result: JoinsValidation) -> Figure:
-    """Bars of every witness, a group a join; the phases stand on top of each other."""
-    names = list(result.joins[0].columns())
-    with panels(3.6) as (figure, axes):
-        width = 0.8 / len(names)
-        for number, name in enumerate(names):
-            colour = LINES[number % len(LINES)][0]
-            for group, one in enumerate(result.joins):
-                _stack(axes, group + (number - (len(names) - 1) / 2) * width, 0.9 * width, colour, one, name)
-            axes.bar([0], [0], color=colour, label=name)
-        axes.set_xticks(np.arange(len(result.joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one in result.joins])
-        axes.set_ylabel("I/O, ms")
-        legend(figure, axes, 3)
-    return figure
-
-
-def _stack(axes: Any, place: float, width: float, colour: str, one: Witnesses, name: str) -> None:
-    times, bottom = one.columns()[name], 0.0
-    for phase, time in enumerate(times[:-1] if times else []):
-        look = {"color": colour, "hatch": _HATCHES[phase % len(_HATCHES)], "edgecolor": "white", "linewidth": 0.5}
-        axes.bar(place, MILLISECONDS_A_SECOND * time, width, bottom=bottom, **look)
-        bottom += MILLISECONDS_A_SECOND * time
-
-
-def write_report(folder: Path, result: JoinsValidation, origin: dict[str, Any]) -> None:
-    pictures = {"joins": picture(result)}
-    phases, trust = captioned(table(result), title="joins"), captioned(noise_table(result), title="noise")
-    sections = [
-        Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", pictures=pictures),
-        Section("Phase by phase", tables=[phases]),
-        Section("How far to trust the real times", tables=[trust]),
-        Section("What the numbers mean", WHY, terms=MEANING),
-    ]
-    title = "Four joins by formula, simulation and real device"
-    Report(title, conditions(result), _figures(result), sections, origin).write(folder)
-
-
-def _figures(result: JoinsValidation) -> list[tuple[str, str]]:
-    totals = seconds(result.joins)
-    totals = totals[totals["phase"] == "total"]
-    figures = []
-    remarked = {one.algorithm for one in result.joins if any(one.remarks)}  # of a bound, or a part, there is no ratio
-    for name in ("simulated", "formula"):
-        every = zip(totals["algorithm"], totals[name], totals["executed"], strict=True)
-        rows = [row for row in every if name == "simulated" or row[0] not in remarked]
-        figures += [(f"{join}: {name} / executed", f"{100 * (time / real - 1):+.0f} %") for join, time, real in rows if time is not None]
-    return figures

@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -19,14 +18,13 @@ from flashsim.experiments.presentation.plots import MARKED, legend, lines, panel
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
-from flashsim.experiments.presentation.trace_report import served_share
 from flashsim.experiments.replaying import preconditioning as states
 from flashsim.experiments.replaying.survey import first_requests, survey
 from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.face._traces import lasting, part_of, trace_file
-from flashsim.operations.face.trace import Trace
+from flashsim.operations.face.trace import Trace, served_share
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, Outcome
@@ -129,12 +127,8 @@ class AdviseOutcome(Outcome):
             legend(figure, axes, 3)
         return figure
 
-    def _write_report(self, folder: Path) -> None:
-        advice = self.result
-        self.loads().to_csv(folder / "loads.csv", index=False)
-        hits = self.hits()
-        hits.to_csv(folder / "memory.csv", index=False)
-        wear = _wear_over_years(advice)
+    def _report(self) -> Report:
+        advice, hits, wear = self.result, self.hits(), _wear_over_years(self.result)
         sections = [
             Section("Drives", _EXPLAINED, [advice_table(advice)]),
             Section("Latency over load", f"Bound: {advice.study.bound}.", pictures={"latency_over_load": self._draw()}),
@@ -145,7 +139,8 @@ class AdviseOutcome(Outcome):
         figures = [("requests", f"{advice.what.requests:,}"), ("drives", f"{len(advice.drives)}"), ("bound", str(advice.study.bound))]
         if not best.problem and best.carries:
             figures += [("carries most", best.name), ("load", "any" if math.isinf(best.carries) else f"{best.carries:.3g}")]
-        Report(f"Drives for {advice.study.name}", advice.verdict(), figures, sections, self.provenance).write(folder)
+        frames = {"loads": self.loads(), "memory": hits}
+        return Report(f"Drives for {advice.study.name}", advice.verdict(), figures, sections, self.provenance, frames)
 
 
 @operation

@@ -14,7 +14,7 @@ from flashsim.experiments.presentation.plots import STEPS, legend, lines, style,
 from flashsim.experiments.presentation.report import Report, Section, cards
 from flashsim.experiments.presentation.tables import Table
 from flashsim.experiments.replaying.device_report import DeviceReport
-from flashsim.experiments.replaying.report import write_report
+from flashsim.experiments.replaying.report import report_of
 from tests.html_page import whole
 from traces.file.schema import make_batch
 
@@ -79,6 +79,6 @@ def test_a_distribution_is_drawn_of_many_requests_that_differ(tmp_path: Path) ->
     for number, latencies in enumerate(([5] * 100, [5, 5_000_000], np.arange(1, 101) * 10_000)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        write_report(folder, "title", "lead", replayed(np.array(latencies)), {})
+        report_of("title", "lead", replayed(np.array(latencies)), {}, {}).write(folder)
         assert (folder / "latency.svg").exists() is (number == 2)
         assert whole((folder / "report.html").read_text(encoding="utf-8")).tags["svg"] == (number == 2)

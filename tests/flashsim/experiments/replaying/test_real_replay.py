@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flashsim as fs
 from flashsim.core.request import COMPLETION, READ, WRITE
 from flashsim.device import access
 from flashsim.experiments.replaying.real import Lateness
@@ -269,6 +270,15 @@ def test_a_file_that_is_swapped_to_is_never_written(flashsim: Run, here: Path, d
     monkeypatch.setattr(access, "_swaps", lambda: [str(here / "disk")])
     refused(flashsim("trace replay mixed --on ./disk --allow-write --force"), "in use for swapping", "never written")
     assert flashsim("trace replay reads --on ./disk").exit_code == 0
+    disk()
+
+
+def test_demerits_are_of_operations_that_were_recorded_and_replayed(here: Path, disk: Kept) -> None:
+    times = np.arange(4) * 10**6
+    write_trace(here / "timed", operation=[READ, WRITE, READ, WRITE], arrival=times, completed=times + 10**5)
+    demerits = fs.replay("timed", "./disk", writes_as_reads=True).demerits()
+    assert demerits["operation"].tolist() == ["read", "all"] and (demerits["demerit_us"] > 0).all()
+    (here / "timed").unlink()
     disk()
 
 
