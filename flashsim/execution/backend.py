@@ -116,6 +116,12 @@ def _check_new_pages(request: NewPages, *, at_once: bool) -> None:
     _check_psync(Psync(request.requests))
 
 
+def _check_blocks(blocks: Blocks) -> None:
+    _check_read(Read(blocks.file, blocks.starts, blocks.counts))
+    if blocks.pages:
+        _check_new_pages(blocks.pages, at_once=False)
+
+
 def _fits(layout: Layout, tuples: Tuples) -> bool:
     rising = bool((tuples.pages[1:] >= tuples.pages[:-1]).all())
     before = np.concatenate([[0], np.cumsum(layout.cell_sizes(tuples))])
@@ -240,7 +246,12 @@ def answer(request: Request, backend: Backend, results: ResultRows | None) -> An
         _check_read(Read(request.file, request.starts, request.counts))
         return backend.content.read(request.file, request.starts, request.counts)
     elif isinstance(request, Blocks) and isinstance(backend, FileAccess):
-        _answer_blocks(request, backend)
+        if backend.takes_blocks:
+            _check_blocks(request)
+            count_blocks(request, backend)
+            backend.blocks(request)
+        else:
+            _answer_one_by_one(request, backend)
     elif isinstance(request, Psync):
         _check_psync(request)
         count_pages(backend, request.requests)
@@ -283,15 +294,8 @@ def _answer_series(pages: NewPages | PageReads, backend: Backend) -> Answer:
     return None
 
 
-def _answer_blocks(blocks: Blocks, backend: Backend) -> None:
-    """Have blocks read and pages written, all together where the backend can, and otherwise one by one."""
-    assert isinstance(backend, FileAccess)
-    if backend.takes_blocks:
-        _check_read(Read(blocks.file, blocks.starts, blocks.counts))
-        if blocks.pages:
-            _check_new_pages(blocks.pages, at_once=False)
-        do_blocks(blocks, backend)
-        return
+def _answer_one_by_one(blocks: Blocks, backend: Backend) -> None:
+    """Have blocks read and pages written, each by a request of its own."""
     writes = [replace(write, mode=Mode.SERIAL) for write in blocks.pages.requests] if blocks.pages else []
     bounds = np.searchsorted(blocks.of, np.arange(len(blocks.starts) + 1)).tolist()
     for block, (begin, end) in enumerate(pairwise(bounds)):
@@ -303,9 +307,8 @@ def _answer_blocks(blocks: Blocks, backend: Backend) -> None:
             answer(request, backend, None)
 
 
-def do_blocks(blocks: Blocks, backend: Backend) -> None:
-    """Count blocks and have them read and written, all together."""
-    assert isinstance(backend, FileAccess)
+def count_blocks(blocks: Blocks, backend: Backend) -> None:
+    """Count what blocks read and write, and their work, all together."""
     pages, written = total(blocks.counts), blocks.pages
     _count_requests(backend, "read", pages if blocks.page_io else len(blocks.starts), pages)
     for work in blocks.before:
@@ -314,7 +317,6 @@ def do_blocks(blocks: Blocks, backend: Backend) -> None:
         _count_requests(backend, "write", len(written.extents[0]), total(written.pages))
     for work in blocks.after:
         _count_work(backend, {kind: total(counts) for kind, counts in work.items()})
-    backend.blocks(blocks)
 
 
 def drive(

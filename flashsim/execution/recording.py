@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flashsim.core.request import Integers
-from flashsim.execution.backend import ResultRows, answer, count_pages, do_blocks, drive, enter_phase
+from flashsim.execution.backend import ResultRows, answer, count_blocks, count_pages, drive, enter_phase
 from flashsim.execution.machine import Machine, load
 from flashsim.execution.requests import Algorithm, Answer, Blocks, Cpu, Drop, Emit, Flush, NewPages, Phase, Preview, Read, Request, Write
 from flashsim.execution.run import Run
@@ -94,7 +94,8 @@ def _answer(request: Request, backend: Any, results: ResultRows | None) -> Answe
         return answer(request, backend, results)
     enter_phase(request, backend)
     if isinstance(request, Blocks):
-        do_blocks(request, backend)
+        count_blocks(request, backend)
+        backend.blocks(request)
     else:
         count_pages(backend, [request])
         backend.write(request)

@@ -164,17 +164,23 @@ class SimulatedBackend(FileAccess):
         return groups
 
     def _serve(self) -> None:
+        """Have each machine serve what was gathered, as soon as its last requests have completed."""
         if not self._groups:
             return
-        requests, ends = _chain(self._groups, self._at_once)
+        gathered, ends = _chain(self._groups, self._at_once)
         firsts = np.array([0, *([] if self._at_once else ends[:-1])])
-        before = {key: user.take(firsts, len(requests)) for key, user in self._user.items()}
+        user_times = {key: user.take(firsts, len(gathered)) for key, user in self._user.items()}
         for machine, run in zip(self.machines, self.runs, strict=True):
-            self._on_machine(machine, run, requests.copy() if len(self.machines) > 1 else requests, before[id(machine.cpu)], ends)
+            requests = gathered.copy() if len(self.machines) > 1 else gathered
+            kernel = self._pass_cpu_time(machine, requests, user_times[id(machine.cpu)])
+            completions = np.empty(len(requests), COMPLETION)
+            for device, part in _parts_by_device(requests["device"]):
+                completions[part] = machine.devices[device].serve(requests[part], machine.now, settle=False)
+            self._account(machine, run, requests, completions, kernel, ends)
         self._groups, self._ended, self._requests, self._bytes = [], [], 0, 0
 
-    def _on_machine(self, machine: Machine, run: Run, requests: Requests, user_times: Integers, ends: list[int]) -> None:
-        """Serve requests that begin when the machine's last ones have completed, each after its own user and kernel time."""
+    def _pass_cpu_time(self, machine: Machine, requests: Requests, user_times: Integers) -> Integers:
+        """Let the CPU time before the first requests pass, and set that before each other one; returns the kernel's part for each."""
         if self._at_once:
             kernel = kernel_times_at_once(machine.cpu, machine.devices, self._groups)
         else:
@@ -183,9 +189,12 @@ class SimulatedBackend(FileAccess):
         thinks = user_times + kernel
         requests["offset"] += machine.start
         requests["think"] = np.where(first, 0, thinks)
-        begin = machine.now + int(thinks[first].sum())
-        completions = _serve(machine, requests, begin)
-        machine.now = int(completions["completed"].max())
+        machine.now += int(thinks[first].sum())
+        return kernel
+
+    def _account(self, machine: Machine, run: Run, requests: Requests, completions: Completions, kernel: Integers, ends: list[int]) -> None:
+        """Move a machine's clock to the last completion, divide the time between phases, and record the requests."""
+        begin, machine.now = machine.now, int(completions["completed"].max())
         spent = machine.now - begin - int(requests["think"].sum())
         waits: Integers = requests["think"]
         ended: Integers = completions["completed"]
@@ -198,7 +207,7 @@ class SimulatedBackend(FileAccess):
         run.outstanding.add(completions["submitted"], completions["completed"])
         if machine.sink is None:
             return
-        requests["think"] = np.where(first, 0, kernel)
+        requests["think"] = np.where(requests["dependency"] < 0, 0, kernel)
         if self._at_once:
             machine.sink.record(requests, completions, labels(self._groups))
             return
@@ -218,15 +227,11 @@ class SimulatedBackend(FileAccess):
             yield phases[index], kernel_time, io_time
 
 
-def _serve(machine: Machine, requests: Requests, begin: int) -> Completions:
-    numbers = requests["device"]
-    bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(requests)]
-    if len(bounds) == 2:
-        return machine.devices[numbers[0]].serve(requests, begin, settle=False)
-    completions = np.empty(len(requests), COMPLETION)
+def _parts_by_device(devices: Integers) -> Iterator[tuple[int, slice]]:
+    """The parts of requests that go to one device each."""
+    bounds = [0, *(np.flatnonzero(np.diff(devices)) + 1).tolist(), len(devices)]
     for start, end in pairwise(bounds):
-        completions[start:end] = machine.devices[numbers[start]].serve(requests[start:end], begin, settle=False)
-    return completions
+        yield int(devices[start]), slice(start, end)
 
 
 def _chain(groups: Sequence[Group], at_once: bool) -> tuple[Requests, list[int]]:

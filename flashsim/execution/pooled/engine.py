@@ -127,8 +127,8 @@ def write_dirty(system: Tables, outbox: Integers) -> bool:
 
 
 @lean_kernel
-def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
-    """A request has completed: whoever waits for it goes on, at once if it is a client, and later than all that are ready if not."""
+def complete(system: Tables, outbox: Integers, device: int, slot: int) -> int:
+    """A request has completed: whoever waits for it goes on after all that are ready; returns the client that goes on at once, or -1."""
     scalars, request = system.scalars, system.slots[slot]
     who, page, count, hold, number = request.who, request.page, request.count, request.held, request.cause
     scalars.cause = number
@@ -149,8 +149,7 @@ def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
     elif who >= 0:
         client = system.clients[who]
         if client.step != SCANNED:
-            go_on(system, outbox, who)
-            return
+            return int(who)
         client.pending -= 1
         if client.pending == 0:
             get_ready(system, who)
@@ -168,6 +167,7 @@ def complete(system: Tables, outbox: Integers, device: int, slot: int) -> None:
             scalars.checkpoint_pending -= 1
             if scalars.checkpoint_pending == 0:
                 get_ready(system, scalars.checkpointer)
+    return -1
 
 
 @kernel_of(ACT, seconds=6)
@@ -177,14 +177,15 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
     scalars = system.scalars
     scalars.now = now
     begin_interval(system, now)
+    client = -1
     if device >= 0:
-        complete(system, outbox, device, tag)
+        client = complete(system, outbox, device, tag)
     elif scalars.ready_first < scalars.ready_last:
         who = system.ready[scalars.ready_first % system.ready.shape[0]]
         scalars.ready_first += 1
         scalars.cause = system.causes[who]
         if who < scalars.clients:
-            go_on(system, outbox, who)
+            client = who
         elif who < scalars.checkpointer:
             clean(system, outbox, who - scalars.clients)
         else:
@@ -193,7 +194,6 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
         client = system.thinkers[0, 1]
         scalars.thinking = heap_pop(system.thinkers, scalars.thinking)
         scalars.cause = system.causes[client]
-        go_on(system, outbox, client)
     elif scalars.checkpoint_at <= now:
         scalars.checkpoint_at = NEVER
         scalars.cause = system.causes[scalars.checkpointer]
@@ -203,6 +203,8 @@ def act(state: State, outbox: Integers, now: int, device: int, tag: int) -> int:
         checkpoint(system, outbox)
     elif min(scalars.flusher_at, scalars.writer_at) <= now:
         tell_log(system, outbox, log_events.TIMER, 0, 0)
+    if client >= 0:
+        go_on(system, outbox, client)
     is_low = scalars.transactions_held - scalars.transaction < scalars.low and not scalars.ended
     if scalars.stop_reason or is_low or scalars.issued >= scalars.hand_out_at:
         pause(outbox)

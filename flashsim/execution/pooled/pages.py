@@ -41,7 +41,7 @@ def excess(system: Tables) -> int:
     """Pages that are newer on the SSD beyond those at which the cleaner stops."""
     scalars = system.scalars
     newer = system.ext.numbers[NEWER_FRAMES] - scalars.cleaning
-    limit = 0 if system.ext.numbers[CHECKPOINT] else scalars.limit
+    limit = 0 if system.ext.numbers[CHECKPOINT] else scalars.dirty_limit_frames
     if newer > limit:
         scalars.goal = max(0, limit - scalars.slack)
     elif newer <= scalars.goal:

@@ -303,7 +303,7 @@ class PoolSpecification:
 
     def _excess(self) -> int:
         newer = int(self.ext.numbers[NEWER_FRAMES]) - self._cleaning
-        limit = 0 if self.ext.numbers[CHECKPOINT] else self.system.limit
+        limit = 0 if self.ext.numbers[CHECKPOINT] else self.system.dirty_limit_frames
         if newer > limit:
             self._goal = max(0, limit - self.system.slack)
         elif newer <= self._goal:

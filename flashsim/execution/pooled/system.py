@@ -1,7 +1,7 @@
 """Description of a system of pools: its sizes, its policies, its devices, and the counts of its report."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.policies import Policies
@@ -76,8 +76,8 @@ class PoolSystem(PoolOptions):
 
     def __post_init__(self) -> None:
         least = dict.fromkeys(("pages", "clients", "expansion", "group", "read_ahead", "partitions", "chunk", "interval"), 1)
-        none = ("ssd", "think", "throttle", "checkpoint", "log_bytes", "work", "going_out", "filling", "dirty_limit", "cleaners")
-        for name, bound in (least | dict.fromkeys(none, 0)).items():
+        numbers = ("ssd", *(each.name for each in fields(PoolOptions) if each.type is int))
+        for name, bound in (least | {name: 0 for name in numbers if name not in least}).items():
             if (value := getattr(self, name)) < bound:
                 text = format_duration(value) if name in ("think", "checkpoint", "work") else value
                 raise InvalidParameterError(name, text, f"it must be at least {bound}")
@@ -104,7 +104,7 @@ class PoolSystem(PoolOptions):
         return begin, min(begin + self.chunk, self.rows)
 
     @property
-    def limit(self) -> int:
+    def dirty_limit_frames(self) -> int:
         """Frames of the SSD that may be newer than the disk.
 
         A hundredth of them is cleaned in any case, and one a partition: a page that leaves memory has no frame where all others are newer.

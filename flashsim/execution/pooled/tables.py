@@ -1,6 +1,7 @@
 """The state of the compiled form of a system of pools: records and tables with named fields, which all its kernels take as ``system``."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +15,20 @@ from flashsim.core.request import Integers
 from flashsim.core.state_table import state_of
 from flashsim.core.units import NEVER
 from flashsim.execution.pooled.log_tables import LOG_TABLES_TYPE, LogTables
+from flashsim.execution.pooled.options import PoolOptions
 from flashsim.execution.pooled.system import COUNTED, CPU, DISK, LOG, SSD, PoolSystem
 from flashsim.storage.extension.state import EXTENSION, PAGE_COLUMNS, Extension
 
-#: Scalars that have the names and the values of a `PoolSystem`'s.
+#: Options of which the kernels read only what `PoolSystem` makes of them.
+_CONVERTED = ("cleaners", "dirty_limit", "filling", "going_out", "partitions", "random_only")
+#: Scalars that have the names and the values of a `PoolSystem`'s: all other options that are numbers, and what it makes of the rest.
 _GIVEN = (
-    "clients think page_size expansion throttle limit slack group most_cleanings checkpoint fuzzy log_bytes work chunk read_ahead interval "
-    "most_going_out expands_below trimming"
+    *(each.name for each in fields(PoolOptions) if each.type in (int, bool) and each.name not in _CONVERTED),
+    *("page_size", "chunk", "interval", "dirty_limit_frames", "slack", "most_cleanings", "most_going_out", "expands_below"),
 )
 #: A system's scalars.  Lines of clients and of slots have their first and last as one more than its number, 0 for none.
 SCALARS = record_dtype(
-    int64=f"{_GIVEN} "
+    int64=" ".join(_GIVEN) + " "
     # Devices' numbers in the loop, -1 for none, bytes of the log's, and requests that the SSD has outstanding.
     "disk_device ssd_device log_device cpu_device log_room ssd_pending "
     # The time, the request that whatever happens now has waited for, and numbers of those who go on beside clients and cleaners.
@@ -146,7 +150,7 @@ def initial_tables(
     """
     cleaners = system.most_cleanings if system.ssd else 0
     scalars = empty_record(SCALARS)
-    for name in _GIVEN.split():
+    for name in _GIVEN:
         scalars[name] = getattr(system, name)
     scalars.disk_device, scalars.ssd_device, scalars.log_device, scalars.cpu_device = (
         devices.get(each, -1) for each in (DISK, SSD, LOG, CPU)

@@ -82,7 +82,7 @@ def test_reads_bring_several_pages_until_memory_or_the_ssd_is_full() -> None:
 
 @with_each(("dirty_limit", "partitions", "newer"), [(50, 1, 16), (100, 1, 31), (100, 4, 28), (90, 16, 16)])
 def test_some_frames_are_cleaned_at_any_limit(dirty_limit: int, partitions: int, newer: int) -> None:
-    assert system(dirty_limit=dirty_limit, partitions=partitions).limit == newer
+    assert system(dirty_limit=dirty_limit, partitions=partitions).dirty_limit_frames == newer
     writes = [[(page * 7 % 64, 1, WRITES)] for page in range(3000)]
     run = run_of(Given(writes), design=extension_design("lc"), dirty_limit=dirty_limit, partitions=partitions)
     assert run.counts["cleanings"] > 100 and run.counts["ssd_writes"] > 1000
