@@ -42,10 +42,26 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
     has a probability below Bregman's bound of a permanent.  If that, times the number of choices, is below `doubt`, there is a plan of F
     fetches with at most that probability.  t is the one that excludes most.
 
-    `results`: of each page of R, shape (pages,): at most one a row; `others`: pages of S; `tuples`: on each page of S; `frames`: b, at
-    least 2; `doubt`: the probability that the bound fails, over orders of S. Raises InvalidParameterError: fewer than 2 frames, more
-    results than rows of S, or a doubt that is no probability.
+    Parameters
+    ----------
+    results
+        Of each page of R, shape (pages,): at most one per row.
+    others
+        Pages of S.
+    tuples
+        On each page of S.
+    frames
+        b, at least 2.
+    doubt
+        The probability that the bound fails, over orders of S.
 
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 frames, more results than rows of S, or a doubt that is no probability.
+
+    Examples
+    --------
     >>> least_fetches_of_independent_orders([12] * 8192, 8192, 25, 510)
     29156
     """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
+from flashsim.core.errors import FlashsimError, InvalidParameterError, printable
 from flashsim.experiments.runs.outputs import Outputs, write_json
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
@@ -191,28 +191,3 @@ JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_jso
 TABLE = OutputFile("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
 PICTURE = OutputFile("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
 REPORT = OutputFile("--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", _write_folder, folder=True)
-
-
-def point_of(function: Callable[..., Outcome], **defaults: Any) -> Callable[..., dict[str, Any]]:
-    """A function that makes one run of a sweep: JSON-ready frames of the result by name; of a refused run, a row with the problem.
-
-    Changed stamps of its files make it another run.
-    """
-
-    def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
-        try:
-            outcome = function(**defaults | arguments)
-        except (InvalidParameterError, CapacityError) as problem:
-            return {"summary": [{"problem": str(problem)}]}
-        return {name: getattr(outcome, name)().to_dict("records") for name in outcome.SWEPT}
-
-    return point
-
-
-def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
-    """A row a device and level: how many requests were outstanding, and in which share of the time.
-
-    Levels are dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
-    """
-    rows = [(device, level, share) for device, each in levels if each for level, share in zip(each["levels"], each["shares"], strict=True)]
-    return frame(rows, ["device", "outstanding", "share"])

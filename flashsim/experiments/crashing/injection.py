@@ -229,7 +229,7 @@ def exhaustive(
     limit: float = 60.0,
     inject: Inject = everywhere,
 ) -> CrashReport:
-    """Crash drawn histories, up to the first violation, which is told of the shortest history that shows it.
+    """Crash drawn histories, up to the first violation, which is reported with the shortest history that shows it.
 
     For what is drawn see `drawn_history`; each history has the next seed.  The failing one is made shorter for at most `limit` seconds.
 

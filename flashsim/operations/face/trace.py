@@ -18,8 +18,8 @@ from flashsim.core.units import SECONDS
 from flashsim.experiments.presentation import trace_report
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.experiments.runs.outputs import final_name
-from flashsim.operations.face._traces import TraceSource, part_of, trace_file
-from flashsim.operations.fields import Field, Name, Target, TracePart
+from flashsim.operations.face._traces import TracePart, TraceSource, part_of, trace_file
+from flashsim.operations.fields import Field, Name, Target
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Listing, Outcome
 from traces.file import conversion
@@ -28,7 +28,7 @@ from traces.summary import information
 
 _PYTHON = "Or a frame with columns operation, offset and length (bytes), or an `fs.trace`."
 Trace = Annotated[
-    Any, Field("A trace of any format; the format is told by its content.", "FILE", argument=True, reads=True, python=_PYTHON)
+    Any, Field("A trace of any format; the format is detected from its content.", "FILE", argument=True, reads=True, python=_PYTHON)
 ]
 
 

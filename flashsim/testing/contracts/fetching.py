@@ -27,6 +27,8 @@ from flashsim.testing.strategies import edges
 from flashsim.testing.strict_driver import relation_file
 from models.page_fetching import least_fetches
 
+__all__ = ["FetchContract", "PlannerContract"]
+
 
 def checked(graph: PageGraph, frames: int, planner: str) -> FetchPlan:
     """A plan in which all pairs meet once, in frames that hold them, by no fewer fetches than are proved to be needed."""

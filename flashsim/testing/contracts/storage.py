@@ -32,6 +32,8 @@ from flashsim.storage.volume import Volume
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strict_driver import relation_file
 
+__all__ = ["PageContract", "PlacementContract", "SourceContract"]
+
 _WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 8])
 
 

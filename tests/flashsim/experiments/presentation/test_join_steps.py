@@ -10,9 +10,9 @@ import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.experiments.presentation.join_steps import memory_by_request, memory_in_steps
 from flashsim.experiments.runs.joining import lay_out, open_pair
 from flashsim.operations.face._arguments import sources
-from flashsim.operations.face.watch import memory_by_request, memory_in_steps
 from flashsim.storage.heap_file import HeapFile
 from tests.cases import with_each
 
