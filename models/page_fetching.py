@@ -88,7 +88,7 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
 
 
 def log_chance(results: npt.ArrayLike, others: int, tuples: int, covered: float) -> float:
-    """Logarithm of the probability, at most, that all results lie on so many pairs of pages that are chosen before S's order is drawn.
+    """Logarithm of the probability, at most, that all results lie on a number of pairs of pages that are chosen before S's order is drawn.
 
     A row of a page of R that is paired with d pages of S has ``tuples d`` places to go.  The number of ways for all rows is a permanent, at
     most the product of ``(r!)^(1/r)`` over rows with r places each (Bregman 1973), divided by the number of all orders; the pairs are given

@@ -99,7 +99,7 @@ def _moment(algorithm: Algorithm, phase: str, request: Read | Write, requests: i
 def memory_in_steps(
     title: str, algorithm: Callable[[], Algorithm], files: Sequence[HeapFile], memory: int, allocation: Allocation, fudge: float
 ) -> Steps:
-    """A join's memory of so many pages, a square each, at its requests; of more than fit a picture, every second, third and so on.
+    """A join's memory, one square per page, at its requests; of more than fit a picture, every second, third and so on.
 
     A memory too large to be drawn is an InvalidParameterError.
     """

@@ -153,7 +153,7 @@ def windows_frame(over_time: dict[str, Any]) -> pd.DataFrame:
 
 
 def share_by_size(sizes: pd.DataFrame) -> Figure:
-    """The share of an operation's requests that are of at most so many bytes (columns `operation`, `bytes`, `requests`)."""
+    """The share of an operation's requests up to each size (columns `operation`, `bytes`, `requests`)."""
     series = {}
     for name, rows in sizes.sort_values("bytes").groupby("operation", sort=False):
         values = np.maximum(rows["bytes"].to_numpy(), 1) / KIB

@@ -148,7 +148,7 @@ def watched(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
 
 
 def relations(r_pages: int, s_pages: int) -> tuple[HeapFile, HeapFile]:
-    """Two relations of so many full pages."""
+    """Two relations of full pages."""
     r, s = relation_file("r", np.arange(r_pages * ROWS)), relation_file("s", np.arange(s_pages * ROWS))
     assert (r.pages, s.pages) == (r_pages, s_pages)
     return r, s

@@ -264,7 +264,7 @@ LAYOUT = Layout(RELATION, PAGE)
 
 
 def base_file(pages: int, page_size: int = PAGE) -> HeapFile:
-    """A base relation's file of so many pages."""
+    """A base relation's file of `pages` pages."""
     return HeapFile("base", Layout(RELATION, page_size), temporary=False, pages=pages, first_rows=np.zeros(pages + 1, np.int64))
 
 
