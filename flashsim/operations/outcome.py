@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -191,3 +191,12 @@ JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_jso
 TABLE = OutputFile("--out", "FILE.csv|.parquet", "Write the table.", _write_table, (".csv", ".parquet"))
 PICTURE = OutputFile("--plot", "FILE.svg|.png|.pdf", "Write the picture.", _write_picture, (".svg", ".png", ".pdf"))
 REPORT = OutputFile("--out-dir", "DIR", "Write report.html, tables (CSV) and pictures (SVG).", _write_folder, folder=True)
+
+
+def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
+    """One row per device and level: how many requests were outstanding, and in which share of the time.
+
+    Levels are dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
+    """
+    rows = [(device, level, share) for device, each in levels if each for level, share in zip(each["levels"], each["shares"], strict=True)]
+    return frame(rows, ["device", "outstanding", "share"])

@@ -4,7 +4,7 @@ And runs of one trace side by side: as it was recorded, replayed on a real devic
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -329,12 +329,3 @@ def _distance(*distributions: tuple[npt.NDArray[Any], npt.NDArray[np.float64]]) 
         times[np.minimum(np.searchsorted(shares, ends, side="left"), len(times) - 1)].astype(np.float64) for times, shares in distributions
     )
     return math.sqrt(float(np.sum(np.diff(ends, prepend=0.0) * (first - second) ** 2)))
-
-
-def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
-    """One row per device and level: how many requests were outstanding, and in which share of the time.
-
-    Levels are dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
-    """
-    rows = [(device, level, share) for device, each in levels if each for level, share in zip(each["levels"], each["shares"], strict=True)]
-    return pd.DataFrame(rows, columns=["device", "outstanding", "share"])

@@ -15,11 +15,11 @@ from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.experiments.presentation.tables import SPREAD
 from flashsim.experiments.presentation.terminal import Part
-from flashsim.experiments.replaying.device_report import PARTS, devices_table, outstanding_frame
+from flashsim.experiments.replaying.device_report import PARTS, devices_table
 from flashsim.experiments.replaying.report import over_time, write_report
 from flashsim.experiments.replaying.survey import Survey
 from flashsim.operations.face._drive_run import DriveRun
-from flashsim.operations.outcome import REPORT, Outcome
+from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame
 
 
 class ReplayOutcome(Outcome):

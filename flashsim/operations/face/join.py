@@ -22,7 +22,6 @@ from flashsim.device.access import is_path
 from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
 from flashsim.experiments.formulas import comparison, drives
-from flashsim.experiments.replaying.device_report import outstanding_frame
 from flashsim.experiments.runs import joining
 from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.experiments.runs.exporting import RowWriter
@@ -32,7 +31,7 @@ from flashsim.operations.face._join_options import FIELDS, JoinChoices, given
 from flashsim.operations.face._sweep_point import point_of
 from flashsim.operations.fields import Count, Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
-from flashsim.operations.outcome import Outcome, frame
+from flashsim.operations.outcome import Outcome, frame, outstanding_frame
 from flashsim.storage.source import source_file
 from flashsim.storage.texts import frame_of
 from traces.file.recording import ParquetRecorder
