@@ -20,10 +20,10 @@ from matplotlib.patches import Patch
 from typer.core import TyperGroup
 
 from flashsim.command_line import app
+from flashsim.core.families import declarations
 from flashsim.core.source_files import source_tree
 from flashsim.experiments.presentation.plots import panels, svg
 from flashsim.testing import CONTRACTS
-from flashsim.testing.checking import declarations
 
 #: Longer than any fence within an output or a help text.
 FENCE = "`" * 8

@@ -86,8 +86,16 @@ def _network(loads: _Loads, disk: Service, ssd: Service, clients: Clients) -> Eq
 def predict(flows: Flows, disk: Service, ssd: Service, clients: Clients, throttle: int = 0) -> Prediction:
     """Throughput.
 
-    `flows`: for each reference; `disk` and `ssd`: their service; `clients`: how many go round, and what a round is; `throttle`: requests at
-    the SSD at which others pass it by, 0 for no limit.
+    Parameters
+    ----------
+    flows
+        For each reference.
+    disk, ssd
+        Their service.
+    clients
+        How many go round, and what a round is.
+    throttle
+        Requests at the SSD at which others pass it by, 0 for no limit.
     """
 
     def solve(bypass: float) -> tuple[_Loads, Equilibrium]:

@@ -41,7 +41,7 @@ class FlushPattern:
 
 
 def traditional(buckets: int, room: float, tuples: float) -> FlushPattern:
-    """Output buffers with room for so many tuples: each is a call and a request, and a last one of each bucket is written half full.
+    """Output buffers with room for `room` tuples: each is a call and a request, and a last one of each bucket is written half full.
 
     >>> traditional(4, 10, 1000)
     FlushPattern(calls=98, requests=98, tuples=980, last=4, fill=0.25)

@@ -94,12 +94,28 @@ def cost(
 ) -> JoinCost:
     """The cost of a join.
 
-    `algorithm` and `page_io`: as for `counts`. `r_pages`, `s_pages` and `memory`: |R|, |S| and M, in pages. `allocation`: by default the
-    closed form for this device (`models.join_costs.base.allocate`). `fudge`: F. `r_temporary` and `s_temporary`: pages of temporaries that
-    would hold all of R, of S, where they are filled otherwise than the base relations.
+    Parameters
+    ----------
+    algorithm, page_io
+        As for `counts`.
+    r_pages, s_pages, memory
+        |R|, |S| and M, in pages.
+    disk
+        The device.
+    allocation
+        The join's buffers; by default the closed form for this device (`models.join_costs.base.allocate`).
+    fudge
+        F.
+    r_temporary, s_temporary
+        Pages of temporaries that would hold all of R, of S, where they are filled otherwise than the base relations.
 
-    Raises UnknownNameError or InvalidParameterError: as for `counts`, or too little memory for the algorithm.
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        As for `counts`, or too little memory for the algorithm.
 
+    Examples
+    --------
     >>> disk = Disk.from_rates(seek_ms=12, latency_ms=5.56, page_size=8192, read_rate=34 * 2**20)
     >>> join = cost("grace-hash", 93_440, 655_360, 12_800, disk)
     >>> join.seeks, join.requests, join.pages, round(join.seconds, 2)

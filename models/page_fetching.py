@@ -42,10 +42,26 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
     has a probability below Bregman's bound of a permanent.  If that, times the number of choices, is below `doubt`, there is a plan of F
     fetches with at most that probability.  t is the one that excludes most.
 
-    `results`: of each page of R, shape (pages,): at most one a row; `others`: pages of S; `tuples`: on each page of S; `frames`: b, at
-    least 2; `doubt`: the probability that the bound fails, over orders of S. Raises InvalidParameterError: fewer than 2 frames, more
-    results than rows of S, or a doubt that is no probability.
+    Parameters
+    ----------
+    results
+        Of each page of R, shape (pages,): at most one per row.
+    others
+        Pages of S.
+    tuples
+        On each page of S.
+    frames
+        b, at least 2.
+    doubt
+        The probability that the bound fails, over orders of S.
 
+    Raises
+    ------
+    InvalidParameterError
+        Fewer than 2 frames, more results than rows of S, or a doubt that is no probability.
+
+    Examples
+    --------
     >>> least_fetches_of_independent_orders([12] * 8192, 8192, 25, 510)
     29156
     """
@@ -72,7 +88,7 @@ def least_fetches_of_independent_orders(results: npt.ArrayLike, others: int, tup
 
 
 def log_chance(results: npt.ArrayLike, others: int, tuples: int, covered: float) -> float:
-    """Logarithm of the probability, at most, that all results lie on so many pairs of pages that are chosen before S's order is drawn.
+    """Logarithm of the probability, at most, that all results lie on a number of pairs of pages that are chosen before S's order is drawn.
 
     A row of a page of R that is paired with d pages of S has ``tuples d`` places to go.  The number of ways for all rows is a permanent, at
     most the product of ``(r!)^(1/r)`` over rows with r places each (Bregman 1973), divided by the number of all orders; the pairs are given

@@ -62,7 +62,7 @@ class PartitionProblem:
         return max(1, math.ceil(max(1, self.files[0].pages) * exact(self.fudge) / (self.memory - reserve)))
 
     def sub_buffers(self, output: int) -> list[int]:
-        """Bytes of sub-buffers that divide an output buffer of so many pages evenly, ascending: whole pages, or the halves of one page."""
+        """Bytes of sub-buffers that divide an output buffer of `output` pages evenly, ascending: whole pages, or the halves of one page."""
         sizes = [pages * self.page_size for pages in range(1, output + 1) if output % pages == 0]
         return [self.page_size // 2, *sizes] if output == 1 else sizes
 
@@ -95,7 +95,7 @@ def division_by_rule(problem: PartitionProblem, worth: float = WORTH) -> Divisio
 
 
 def search(problem: PartitionProblem, outputs: Sequence[int], more: Sequence[int]) -> Division:
-    """The best of all divisions with output buffers of some lengths, in pages, and with so many buckets more than the fewest."""
+    """The best of all divisions with output buffers of some lengths, in pages, and with `more` buckets more than the fewest."""
     paper = published_division(problem)
     counts = {paper.buckets, *(problem.fewest() + each for each in more)}
     divisions = (

@@ -125,9 +125,22 @@ def stays(references: ReferenceStream, frames: int, window: Window, uses: int = 
 def flows(residence: Stays, design: str, frames: int, window: Window, dirty_limit: float = 0.5, extent: int = 32, group: int = 32) -> Flows:
     """Requests to disk and SSD a reference.
 
-    `residence`: stays in memory; `design`: one of `DESIGNS`; `frames`: of the SSD; `window`: over which it is counted; `dirty_limit`: share
-    of the SSD that may be newer than the disk (lambda), of LC; `extent`: pages of which TAC holds the temperature together; `group`: pages
-    that the cleaner writes at once, at most (alpha).
+    Parameters
+    ----------
+    residence
+        Stays in memory.
+    design
+        One of `DESIGNS`.
+    frames
+        Of the SSD.
+    window
+        Over which it is counted.
+    dirty_limit
+        Share of the SSD that may be newer than the disk (lambda), of LC.
+    extent
+        Pages of which TAC holds the temperature together.
+    group
+        Pages that the cleaner writes at once, at most (alpha).
     """
     check_known("design with a formula", design, DESIGNS)
     references = window.end - window.begin

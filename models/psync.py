@@ -39,19 +39,19 @@ class Direction:
         check_least(1, depth=self.depth, command=self.command)
 
     def alone(self, size: float) -> float:
-        """A command of so many bytes, which goes on from the last one."""
+        """A command of `size` bytes, which goes on from the last one."""
         return (self.going_on_ms if size <= self.going_on else self.latency_ms) + self.held_ms + size * self.byte_ms
 
     def beat(self, size: float) -> float:
-        """After how long another command follows one of so many bytes."""
+        """After how long another command follows one of `size` bytes."""
         return max(self.serial_ms, self.held_ms + size * self.byte_ms, self.alone(size) / self.depth)
 
     def commands(self, size: float) -> float:
-        """Commands of a request of so many bytes."""
+        """Commands of a request of `size` bytes."""
         return math.ceil(size / self.command)
 
     def busy(self, size: float) -> float:
-        """The beats of a request of so many bytes."""
+        """The beats of a request of `size` bytes."""
         whole, rest = divmod(size, self.command)
         return whole * self.beat(self.command) + (self.beat(rest) if rest else 0.0)
 
@@ -61,7 +61,7 @@ class Direction:
         return self.call_ms + self.alone(first) - self.beat(first)
 
     def milliseconds(self, calls: float, requests: float, size: float) -> float:
-        """Calls that hand over requests of so many bytes, `requests` in all.
+        """Calls that hand over requests of `size` bytes, `requests` in all.
 
         Micron's P300, writes of 4 KiB: 37 us a call, and 13.6 us a command added to the transfer; alone, and 340 at once.
 

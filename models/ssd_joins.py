@@ -215,8 +215,21 @@ _LOADS: dict[str, Callable[..., list[PhaseLoad]]] = dict(zip(JOINS, (_nested_loo
 def detailed_cost(algorithm: str, sizes: Sizes, drive: DriveModel, allocation: Allocation, layout: Layout = "packed") -> DetailedCost:
     """Cost of a join with given buffers.
 
-    `algorithm`: one of `JOINS`; `sizes`: relations, temporaries and memory, in pages of the drive's `page_size`; `layout`: see `Layout`.
+    Parameters
+    ----------
+    algorithm
+        One of `JOINS`.
+    sizes
+        Relations, temporaries and memory, in pages of the drive's `page_size`.
+    drive
+        The device.
+    allocation
+        The join's buffers.
+    layout
+        See `Layout`.
 
+    Examples
+    --------
     The flash drive of Do and Patel (2009), table 2, with 100 MB of memory:
 
     >>> page = 8192 / 1000

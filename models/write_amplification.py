@@ -36,7 +36,7 @@ from flashsim.core.errors import InvalidParameterError, check_least
 
 
 def alpha_of_pages(usable: int, logical: int) -> float:
-    """Alpha of so many usable flash pages over logical ones."""
+    """Alpha of usable flash pages over logical ones."""
     if logical < 1:
         raise InvalidParameterError("logical", logical, "there must be at least one page")
     return _alpha(usable / logical)

@@ -35,12 +35,23 @@ def optional(function: Function) -> Function:
 class Family(Generic[Member]):
     """A folder of interchangeable modules.
 
-    `package`: the import name of the folder, such as ``"flashsim.ssd.gc"``. `kind`: what an error message calls a member, such as
-    ``"garbage collection policy"``. `contract`: the protocol that every member's module follows; what has a value there, or is `optional`,
-    a member may leave out. `forms`: where a member may take several forms, the names that each needs besides; a member has at least one of
-    them. `tables`: what makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where
-    only modules are members. `holds`: the file that a folder in the family's folder holds if it is a member; empty where all modules are.
-    `renamed`: former names of what the contract asks for, each with its name now; a member that still defines a former one is refused.
+    Parameters
+    ----------
+    package
+        The import name of the folder, such as ``"flashsim.ssd.gc"``.
+    kind
+        What an error message calls a member, such as ``"garbage collection policy"``.
+    contract
+        The protocol that every member's module follows; what has a value there, or is `optional`, a member may leave out.
+    forms
+        Where a member may take several forms, the names that each needs besides; a member has at least one of them.
+    tables
+        What makes a member of a TOML file in the folder, from its name and what the file says, as ``module:name``; empty where only
+        modules are members.
+    holds
+        The file that a folder in the family's folder holds if it is a member; empty where all modules are.
+    renamed
+        Former names of what the contract asks for, each with its name now; a member that still defines a former one is refused.
     """
 
     def __init__(

@@ -153,10 +153,21 @@ def describe(declared: Any) -> list[tuple[str, str, str]]:
 def whole_numbers(kind: str, text: str, declared: Any, by_name: Mapping[str, Any], most: int) -> dict[str, int]:
     """The values of a member's parameters, in the order in which it declares them.
 
-    `kind`: what a member of its family is called. `text`: how the member was asked for: its name, and perhaps parameters behind a colon.
-    `declared`: names of parameters, and a `Parameter` for each, if the member is well made. `by_name`: others, by name; they count more.
-    `most`: as many as there is room for.
+    Parameters
+    ----------
+    kind
+        What a member of its family is called.
+    text
+        How the member was asked for: its name, and perhaps parameters behind a colon.
+    declared
+        Names of parameters, and a `Parameter` for each, if the member is well made.
+    by_name
+        Others, by name; they count more.
+    most
+        As many as there is room for.
 
+    Examples
+    --------
     >>> whole_numbers("policy", "mine:k=3", {"k": Parameter(2, 1, 9, "misses that count"), "share": Parameter(50, 0, 100, "")}, {}, 8)
     {'k': 3, 'share': 50}
     """

@@ -73,8 +73,18 @@ def make_requests(
 ) -> Requests:
     """An array of requests, shape (n,), from broadcastable columns.
 
-    `operation`, `offset` and `length`: READ, WRITE, TRIM or FLUSH; bytes; bytes. `serial`: each request depends on the one before it
-    (synchronous I/O); otherwise all are independent. `think`: nanoseconds between the completion waited for and the arrival.
+    Parameters
+    ----------
+    operation
+        READ, WRITE, TRIM or FLUSH.
+    offset, length
+        Bytes.
+    serial
+        Each request depends on the one before it (synchronous I/O); otherwise all are independent.
+    think
+        Nanoseconds between the completion waited for and the arrival.
+    device
+        Its number.
     """
     columns = np.broadcast_arrays(np.atleast_1d(operation), np.atleast_1d(offset), np.atleast_1d(length))
     requests = np.zeros(columns[0].shape, REQUEST)

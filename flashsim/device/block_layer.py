@@ -45,7 +45,7 @@ def _first_refused(requests: Requests, capacity: int) -> tuple[int, int]:
 
 
 def command_counts(lengths: Integers, maximum: int = MAXIMUM_COMMAND) -> Integers:
-    """Commands that requests of so many bytes are split into, shape (n,)."""
+    """Commands that requests of these lengths (bytes) are split into, shape (n,)."""
     return np.maximum(1, -(-lengths // maximum))
 
 

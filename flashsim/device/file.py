@@ -30,14 +30,33 @@ class NoDirectIOError(FlashsimError):
 class RealDevice:
     """A file or block device that joins run on and traces are replayed on.
 
-    `path`: a regular file (made, if there is none) or a block device. `size`: bytes needed; a file is made so long. `allow_write`: without
-    it nothing is opened. `replace`: whether a file that exists already may be overwritten. `read_only`: opened for reading: it must exist,
-    nothing of it is changed, and it may be in use. `buffered`: through the page cache instead of O_DIRECT; requests may then begin and end
-    anywhere.
+    Parameters
+    ----------
+    path
+        A regular file (made, if there is none) or a block device.
+    size
+        Bytes needed; a file is made so long.
+    allow_write
+        Without it nothing is opened.
+    replace
+        Whether a file that exists already may be overwritten.
+    read_only
+        Opened for reading: it must exist, nothing of it is changed, and it may be in use.
+    buffered
+        Through the page cache instead of O_DIRECT; requests may then begin and end anywhere.
 
-    Raises RefusedError: writing was not allowed, the file exists already, or the device is mounted or in use; MissingFileError: there is
-    nothing to read; CapacityError: the file, the block device, or the file system, is too small; NoDirectIOError: the file system does not
-    do O_DIRECT; RefusedError: the system is not Linux; FlashsimError: permission is missing.
+    Raises
+    ------
+    RefusedError
+        Writing was not allowed, the file exists already, the device is mounted or in use, or the system is not Linux.
+    MissingFileError
+        There is nothing to read.
+    CapacityError
+        The file, the block device, or the file system, is too small.
+    NoDirectIOError
+        The file system does not do O_DIRECT.
+    FlashsimError
+        Permission is missing.
     """
 
     def __init__(

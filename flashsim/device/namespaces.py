@@ -30,7 +30,7 @@ class Namespace:
 
 
 def divide(device: Device, sizes: Mapping[str, int]) -> dict[str, Namespace]:
-    """Divide a device into namespaces of so many bytes each, one behind the other; what is left belongs to none.
+    """Divide a device into namespaces of these sizes (bytes), one behind the other; what is left belongs to none.
 
     Raises InvalidParameterError: a size is no positive multiple of the sector, or a namespace ends within a zone or a mapping unit;
     CapacityError: they do not fit.

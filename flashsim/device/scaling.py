@@ -44,7 +44,7 @@ _TRACKS = ("slips", "defects")  #: Parts of a disk that are told by the numbers 
 
 
 def part_of(preset: Preset, parts: int) -> Preset:
-    """One of so many parts of a drive; of an array, of each of its drives.
+    """One of `parts` parts of a drive; of an array, of each of its drives.
 
     >>> from flashsim.device import presets
     >>> whole = presets.load("iodrive-slc-160gb")

@@ -65,7 +65,7 @@ class CpuModel:
         return np.rint(times).astype(np.int64)
 
     def on_cores(self, count: int) -> CpuModel:
-        """The prices, with so many cores on the host."""
+        """The prices, with `count` cores on the host."""
         if count < 1:
             raise InvalidParameterError("cores", count, "there must be at least 1")
         return replace(self, cores={**self.cores, HOST: count})
@@ -150,7 +150,7 @@ def _cores(path: Path, place: str, count: object) -> int:
 
 
 def kernel_times(cpu: CpuModel | None, device: Device, lengths: Integers, calls: int | Integers = 1) -> Integers:
-    """Kernel time of requests of so many bytes, ns, shape (n,), each of which makes so many calls; none without prices."""
+    """Kernel time of requests, ns, shape (n,), from the bytes of each and its number of system calls; none without prices."""
     if cpu is None:
         return np.zeros(len(lengths), np.int64)
     return cpu.kernel_times(device.kind, lengths, command_counts(lengths, device.maximum_command), calls)

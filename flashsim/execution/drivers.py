@@ -43,11 +43,29 @@ def run(
 ) -> list[Run]:
     """Run an algorithm where it is to run, by the driver that can.
 
-    `algorithm` makes a fresh generator over `files`.  `on` are simulated machines; a real device, whose content is destroyed; or None, for
-    counts and requests without times.  `strands`: whether the algorithm begins strands; on simulated machines one that begins any is
-    refused without it.  `sink` is handed every request on a real device or on none; on machines their own sinks are.  `results` is handed
-    the result rows, of several machines those of the first; `progress` how much of the relations has been loaded onto a real device.
-    Returns a run a machine, or one; with `strands` each is a `ConcurrentRun`, but for runs without a device.
+    Parameters
+    ----------
+    algorithm
+        Makes a fresh generator over `files`.
+    files
+        What the algorithm reads.
+    on
+        Simulated machines; a real device, whose content is destroyed; or None, for counts and requests without times.
+    strands
+        Whether the algorithm begins strands; on simulated machines one that begins any is refused without it.
+    placement
+        How files lie on devices, a member of `flashsim.storage.placement`.
+    sink
+        Is handed every request on a real device or on none; on machines their own sinks are.
+    results
+        Is handed the result rows, of several machines those of the first.
+    progress
+        Is handed how much of the relations has been loaded onto a real device.
+
+    Returns
+    -------
+    list of Run
+        One per machine, or one; with `strands` of `ConcurrentRun`, except for runs without a device.
     """
     if on is None:
         return [trace_only(algorithm(), files, sink, placement=placement, results=results)]

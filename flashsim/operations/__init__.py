@@ -30,7 +30,7 @@ GROUPS = {
         Recorded requests.
         flashsim trace info bnl.parquet
         flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
-        flashsim trace replay bnl.parquet --on intel-x25e-64gb
+        flashsim trace replay bnl.parquet --device intel-x25e-64gb
         """,
     "cache": """
         Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
@@ -49,3 +49,8 @@ GROUPS = {
 }
 #: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.
 RENAMED = {"cut_power": "it is fs.crash now", "lab": "it is fs.tiny_drive now", "crash": "a pool's database is crashed by fs.pool_crash"}
+#: Former names of options and arguments, each with what it is called now: the first of these that the operation has.
+FORMER_OPTIONS = {
+    "on": ("device",), "from": ("format", "figures", "preset"), "key": ("on",), "join": ("algorithm",), "scale-offsets": ("wrap",),
+    "base": ("preset",), "files": ("figures",),
+}  # fmt: skip

@@ -16,16 +16,26 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from flashsim.core.errors import FlashsimError, FlashsimWarning, InvalidParameterError, StandardOutputError, UnknownNameError, printable
+from flashsim.core.errors import (
+    FlashsimError,
+    FlashsimWarning,
+    InvalidParameterError,
+    RefusedError,
+    StandardOutputError,
+    UnknownNameError,
+    printable,
+)
 from flashsim.experiments.runs import interrupts
 from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations.fields import Field
-from flashsim.operations.operation import fields, parse_arguments, perform
+from flashsim.operations.operation import fields, name_now, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Its home differs between versions of Typer.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 _FORCE = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
 #: Width of a help text; a longer example goes on in a line of its own.
 _WIDTH = 80
@@ -74,7 +84,7 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
             written = {each: titles[each] for each, field in declared.items() if field.writes and arguments[each]}
             arguments |= {each: outputs.file(option, arguments[each]) for each, option in written.items()}
             targets = [(file, _target(outputs, file, values[each]), values[each]) for each, file in files.items() if values[each]]
-            result = perform(operation, parse_arguments(operation, arguments, titles))
+            result = perform(operation, arguments, titles)
             outcome = result if isinstance(result, Outcome) else Listing.of(result)
             for file, target, path in targets:
                 file.write(outcome, target, path)
@@ -163,15 +173,18 @@ def _target(outputs: Outputs, file: OutputFile, path: Path) -> Path:
 def _annotated(name: str, field: Field) -> tuple[Any, Any]:
     """The type of a parameter with Typer's declaration, and its default."""
     is_number, default = field.kind in (int, float), Parameter.empty if field.required else field.default
-    completion = (lambda incomplete: _completed(incomplete, field)) if field.completes else None
-    more: dict[str, Any] = {"metavar": field.metavar or ("NUMBER" if is_number else None), "help": field.help, "autocompletion": completion}
+    more: dict[str, Any] = {"metavar": field.metavar or ("NUMBER" if is_number else None), "help": field.help}
+    if field.completes:
+        more["autocompletion"] = lambda incomplete: [
+            each for kind in field.completes for each in names(kind) if each.startswith(incomplete)
+        ]
     kind: Any = Path if field.writes else str if is_number else field.kind
     if field.several:
         kind = list[kind]
         default = [default] if isinstance(default, str) else list(default) if isinstance(default, tuple) and default else default
     if default is None or default == ():
         default, kind = None, kind | None
-    return Annotated[kind, typer.Argument(**more) if field.argument else typer.Option(*field.options(name), **more)], default
+    return Annotated[kind, typer.Argument(**more) if field.argument else typer.Option(field.option_of(name), **more)], default
 
 
 @contextmanager
@@ -197,6 +210,16 @@ class CommandWithExamples(TyperCommand):
 
     def __init__(self, name: str | None, *, help: str | None = None, **rest: Any) -> None:
         super().__init__(name, help=with_examples(help), **rest)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse a command line; a former name of an option is refused with the one that it has now."""
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as problem:
+            former = getattr(problem, "option_name", "").removeprefix("--")
+            if now := name_now(former, {option.removeprefix("--") for each in self.params for option in each.opts}):
+                raise RefusedError(f"--{former}: it is --{now} now") from None
+            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help text, with the names that exist now in place of ``{joins}`` and the like."""
@@ -224,10 +247,6 @@ def _wrap_command(example: re.Match[str]) -> str:
             lines.append(f"{example[1]}   ")
         lines[-1] += part if lines[-1] == example[1] else f" {part}"
     return " \\\n".join(lines)
-
-
-def _completed(incomplete: str, field: Field) -> list[str]:
-    return [each for kind in field.completes for each in names(kind) if each.startswith(incomplete)]
 
 
 def names(kind: str | Callable[[], Iterable[str]]) -> list[str]:

@@ -9,7 +9,7 @@ from operator import index
 from os import PathLike, fspath
 from pathlib import Path
 from sys import float_info
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, shortened
 from flashsim.core.units import KIB, MIB, NEVER, format_size, parse_duration, parse_size
@@ -65,7 +65,7 @@ def count(value: Any, parameter: str, least: int = 1, most: float = MOST) -> int
 
 
 def least(number: int) -> Parse:
-    """A parser of a whole number, at least so large."""
+    """A parser of a whole number with a lower bound."""
     return partial(count, least=number)
 
 
@@ -81,12 +81,14 @@ def flag(value: Any, parameter: str) -> bool:
     return value
 
 
-def number(bound: str = "it must be a number") -> Parse:
-    """A number, whole or not; the bound is what a refusal says."""
+def number(bound: str = "it must be a number", most: float | None = None) -> Parse:
+    """A number, whole or not, with `most` one above 0 and at most that; the bound is what a refusal says."""
 
     def parse(value: Any, parameter: str) -> float:
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InvalidParameterError(parameter, repr(value), bound)
+        if most is not None and not 0 < float(value) <= most:
+            raise InvalidParameterError(parameter, value, bound)
         return float(value)
 
     return parse
@@ -94,13 +96,7 @@ def number(bound: str = "it must be a number") -> Parse:
 
 def positive(bound: str, most: float = float_info.max) -> Parse:
     """A number above 0; the bound is what a refusal says."""
-
-    def parse(value: Any, parameter: str) -> float:
-        if not 0 < number(bound)(value, parameter) <= most:
-            raise InvalidParameterError(parameter, value, bound)
-        return float(value)
-
-    return parse
+    return number(bound, most)
 
 
 def text(value: Any, parameter: str) -> str:
@@ -153,35 +149,11 @@ def _cpu(value: Any, parameter: str) -> str | None:
     return None if value is None or value == "none" else text(value, parameter)
 
 
-def _duration_text(value: Any, parameter: str) -> Any:
-    """A time with a unit, as it was given."""
-    duration(value, parameter)
-    return value
-
-
 def refuse(options: Mapping[str, Any], why: str) -> None:
     """Refuse the options that are given, for a reason."""
     for name, value in options.items():
         if value:
             raise RefusedError(f"{name}: " + why)
-
-
-def on_real(arguments: Mapping[str, Any], title: str, block: bool = False) -> None:
-    """Refuse an argument that has an effect on real files and devices alone, or on block devices, where none is named."""
-    from flashsim.device.access import is_path  # with all of a preset's parts, for which no help need wait
-
-    devices = arguments.get("device")
-    every = [*(devices.values() if isinstance(devices, Mapping) else several(devices, "device")), arguments.get("path")]
-    paths = [str(each) for each in every if isinstance(each, str | PathLike)]
-    if any(is_path(each) and not (block and Path(each).is_file()) for each in paths):
-        return
-    if paths or "device" in arguments:
-        what = "no block device" if block else "a preset" if paths else "no real file or device"
-        raise RefusedError(f"{title}: {' and '.join(paths) or 'there'} is {what}")
-
-
-#: Refuses an argument that has an effect on block devices alone.
-on_block = partial(on_real, block=True)
 
 
 @dataclass(frozen=True)
@@ -193,7 +165,7 @@ class Field:
     parse: Parse | None = None  #: Checks a value, or the default, and converts it for the operation; a default None stays None.
     #: What shells complete: kinds of names (`flashsim.operations.command.names`), or functions that give names.
     completes: tuple[str | Callable[[], Iterable[str]], ...] = ()
-    option: str = ""  #: Names of the option, where they are not the parameter's.
+    option: str = ""  #: Name of the option, where it is not the parameter's.
     kind: type = str  #: Type that the command line converts to.
     python: str = ""  #: Further values in Python, in words.
     argument: bool = False  #: A positional argument of the command.
@@ -211,13 +183,13 @@ class Field:
     #: The parameter without which it has no effect; or a function from all values and its name in messages, which refuses it then.
     needs: str | Callable[[Mapping[str, Any], str], None] | None = None
 
-    def options(self, name: str) -> list[str]:
-        """The names of the option of a parameter."""
-        return self.option.split() or [f"--{name.replace('_', '-')}"]
+    def option_of(self, name: str) -> str:
+        """The option of a parameter."""
+        return self.option or f"--{name.replace('_', '-')}"
 
     def name_in_messages(self, name: str) -> str:
         """The parameter's name in messages of the command."""
-        return (self.metavar or name.upper()) if self.argument else self.options(name)[0]
+        return (self.metavar or name.upper()) if self.argument else self.option_of(name)
 
 
 Name = partial(Field, parse=text)
@@ -230,19 +202,13 @@ Scale = partial(Field, metavar="F", parse=positive("a number above 0 and at most
 Flag = partial(Field, parse=flag, kind=bool)
 Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, provenance=False)
 
-#: Names of the option that says a trace's format.
-FORMAT = "--format --from"
-
 # What several operations take. The values of sizes and times are `Any` to type checkers: texts for those who call, numbers inside.
 PageSize = Annotated[Any, Size("512B to 64KiB.", parse=partial(size, least=512, most=64 * KIB))]
 PartOfDevice = Annotated[Any, Size("How much of the device is used, such as 4GiB.", parse=partial(size, least=512))]
 PoolPages = Annotated[Any, Size("Of pages, 512B to 64MiB.", parse=partial(size, least=512, most=64 * MIB))]
-PagesOf = Annotated[Any, Size("Requests are cut into pages of this size; bytes are told by it.", default="4KiB")]
 Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, needs=on_real)]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
 Cpu = Annotated[
     str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")
@@ -251,23 +217,3 @@ _ROWS_ON_PAGES = "How pages hold rows: one of {page_formats}; or a Python file. 
 PageFormat = Annotated[str | None, Name(_ROWS_ON_PAGES, "FORMAT", completes=("page_formats",))]
 _STATES = "Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks."
 Precondition = Annotated[str | None, Name(_STATES, "STATE")]
-Timeline = Annotated[Any, Target("Write a timeline that Perfetto opens (trace-event format).", "FILE.json[.gz]", after_group=True)]
-TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.", needs="timeline")]
-TimelineTo = Annotated[Any, Duration("End the timeline at this time.", needs="timeline")]
-
-_COLUMNS_OF_CSV = "Columns of a CSV file, such as time=Stamp:ms,offset=LBA:sectors,length=Size:bytes."
-_PLAYED = {"metavar": "X", "parse": number("a number is needed, such as 2 for twice as fast")}
-
-
-class TracePart(TypedDict, total=False):
-    """A part of a trace (`traces.file.excerpt.excerpt`)."""
-
-    format: Annotated[
-        str | None,
-        Name("The trace's format, if its content does not tell: {formats}.", "NAME|FILE.py", completes=("formats",), option=FORMAT),
-    ]
-    columns: Annotated[str | None, Name(_COLUMNS_OF_CSV, "ROLE=NAME:UNIT,...")]
-    device_number: Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(seed), several=True)]
-    start: Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=_duration_text)]
-    window: Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=_duration_text)]
-    speed: Annotated[float, Number("Let requests arrive, and programs think, X times as fast.", **_PLAYED, default=1)]

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import errno
 import re
-import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache, wraps
-from importlib import import_module
 from inspect import BoundArguments, Parameter, Signature, cleandoc, getattr_static, isfunction, signature
 from os import PathLike, fsdecode, fspath
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
+from typing import Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
-from flashsim.core.activity import show_by
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
 from flashsim.core.provenance import provenance
-from flashsim.experiments.presentation.progress import progress_bar
-from flashsim.operations import RENAMED
+from flashsim.experiments.presentation.progress import show_here
+from flashsim.operations import FORMER_OPTIONS, RENAMED
 from flashsim.operations.fields import Field, Parse
-
-if TYPE_CHECKING:  # a help text waits for no NumPy
-    from flashsim.core.protocols import Progress
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,8 +27,6 @@ C = TypeVar("C")
 #: Longer lists stand in provenance by their type alone.
 _LONGEST = 32
 _EXAMPLES = "\nExamples\n--------\n"
-#: Seconds between two changes of a notebook's line.
-_OFTEN = 0.5
 
 _origin: ContextVar[dict[str, Any]] = ContextVar("origin")
 
@@ -54,7 +45,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
         with in_words_of_python():
             bound = bind(plain_signature, args, kwargs, function.__name__)
             bound.apply_defaults()
-            return perform(function, parse_arguments(function, bound.arguments, titles))
+            return perform(function, bound.arguments, titles)
 
     wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
     wrapper.__doc__ = _numpydoc(function)
@@ -69,6 +60,8 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         return of_function.bind(*args, **kwargs)
     except TypeError as problem:
         unknown = [name for name in kwargs if name not in accepted]
+        if unknown and (now := name_now(unknown[0], accepted)):
+            raise InvalidParameterError(unknown[0], "not an argument", f"it is {now} now") from None
         if unknown and title in RENAMED:
             bound = f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}"
             raise InvalidParameterError(unknown[0], "not an argument", bound) from None
@@ -82,6 +75,11 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
             if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
                 raise InvalidParameterError(name, "not given", "it is needed") from None
         raise FlashsimError(f"{title}: {problem}") from None
+
+
+def name_now(former: str, accepted: Iterable[str]) -> str | None:
+    """What a former name of an option or argument is called now, where that is accepted."""
+    return next((each for each in FORMER_OPTIONS.get(former, ()) if each in accepted), None)
 
 
 def named(function: Callable[P, R]) -> Callable[P, R]:
@@ -139,8 +137,7 @@ def _field_of(hint: Any) -> Field | None:
     return next((each for each in reversed(getattr(hint, "__metadata__", ())) if isinstance(each, Field)), None)
 
 
-def parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
-    """Parsed arguments of an operation; the titles are their names in messages."""
+def _parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
     values = dict(arguments)
     for name, field in fields(function).items():
         if field.parse and not (values[name] is None and field.default is None):
@@ -161,9 +158,9 @@ def _parsed(parse: Parse, value: Any, name: str) -> Any:
         raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "no such value is taken") from problem
 
 
-def perform(function: Callable[..., R], arguments: dict[str, Any]) -> R:
-    """Call an operation with parsed arguments, as whose provenance these stand while it works and in its outcome."""
-    declared = fields(function)
+def perform(function: Callable[..., R], given: Mapping[str, Any], titles: Mapping[str, str]) -> R:
+    """Check and parse the arguments of an operation, whose names in messages are the titles, and call it with these as its provenance."""
+    declared, arguments = fields(function), _parse_arguments(function, given, titles)
     free = [name for name, each in parameters(function).items() if each.kind is Parameter.VAR_KEYWORD]
     more = {inner: value for name in free for inner, value in arguments.pop(name, {}).items()}
     recorded = {name: value for name, value in (arguments | more).items() if name not in declared or declared[name].provenance}
@@ -230,24 +227,4 @@ def in_words_of_python() -> Iterator[None]:
         raise MissingFileError(f"{shortened(fsdecode(problem.filename or ''))}: its name is too long for a file") from None
 
 
-@contextmanager
-def _in_notebook(what: str) -> Iterator[Progress]:
-    """Progress as a line below the cell while it works, which is gone afterwards."""
-    shown_by: Any = import_module("IPython.display")  # there is one where a notebook is
-    line = shown_by.display(shown_by.Pretty(f"{what} ..."), display_id=True)
-    last = time.monotonic()
-
-    def tell(done: float, total: float, message: str = "") -> None:
-        nonlocal last
-        if time.monotonic() - last >= _OFTEN:
-            last = time.monotonic()
-            line.update(shown_by.Pretty(f"{what}: {done:,.0f} of {total:,.0f} {message}"))
-
-    try:
-        yield tell
-    finally:
-        line.update(shown_by.Pretty(""))
-
-
-_shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-show_by(progress_bar if getattr(_shell, "kernel", None) is None else _in_notebook)
+show_here()

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, printable
+from flashsim.core.errors import FlashsimError, InvalidParameterError, printable
 from flashsim.experiments.runs.outputs import Outputs, write_json
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
@@ -196,24 +196,8 @@ REPORT = OutputFile(
 )  # fmt: skip
 
 
-def point_of(function: Callable[..., Outcome], **defaults: Any) -> Callable[..., dict[str, Any]]:
-    """A function that makes one run of a sweep: JSON-ready frames of the result by name; of a refused run, a row with the problem.
-
-    Changed stamps of its files make it another run.
-    """
-
-    def point(arguments: dict[str, Any], stamps: dict[str, str]) -> dict[str, Any]:
-        try:
-            outcome = function(**defaults | arguments)
-        except (InvalidParameterError, CapacityError) as problem:
-            return {"summary": [{"problem": str(problem)}]}
-        return {name: getattr(outcome, name)().to_dict("records") for name in outcome.SWEPT}
-
-    return point
-
-
 def outstanding_frame(levels: Iterable[tuple[str, Mapping[str, Any] | None]]) -> pd.DataFrame:
-    """A row a device and level: how many requests were outstanding, and in which share of the time.
+    """One row per device and level: how many requests were outstanding, and in which share of the time.
 
     Levels are dictionaries of `flashsim.core.outstanding.OutstandingLevel.as_dict` by device; None where nothing is timed.
     """

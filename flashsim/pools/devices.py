@@ -61,8 +61,8 @@ class PoolDevice:
     """A device before it is made.
 
     `purpose`: one of `flashsim.execution.pooled.system.PURPOSES`. `text`: ``rates`` (Do, 2012, table 3.1), with other values as
-    ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or TOML file, and one of so many parts of it
-    (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or so many drives of it that are striped, as ``8xtoshiba-5400-320gb``.
+    ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or TOML file, and one of 100 equal parts of it
+    (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or eight drives of it that are striped, as ``8xtoshiba-5400-320gb``.
     """
 
     purpose: str

@@ -42,7 +42,7 @@ class PeakToPeak:
     scale: float
 
     def peak(self, intervals: int) -> float:
-        """Transactions a second over so many intervals before the end."""
+        """Transactions a second over `intervals` before the end."""
         return self.before.rate("transactions", slice(-intervals, None))
 
     def ramp_up(self, peak: float, share: float, smoothed: int) -> float:
@@ -89,7 +89,7 @@ def _us(seconds: float) -> float:
 
 
 def run_restart(setup: Mapping[str, Any], ends: str, after: int) -> dict[str, Any]:
-    """Run a system with a log to its end, recover, and run it on for so many intervals; JSON-ready, see `PeakToPeak`."""
+    """Run a system with a log to its end, recover, and run it on for `after` intervals; JSON-ready, see `PeakToPeak`."""
     whole = PoolSetup.of(setup)
     run = whole.build()
     if (logging := whole.logging(run.system.ssd)) is None:

@@ -85,11 +85,11 @@ class PoolSetup:
         return {purpose: PoolDevice(purpose, text) for purpose, text in self.devices.items()}
 
     def frames(self, size: int) -> int:
-        """Frames of so many bytes at the scale."""
+        """Frames in `size` bytes at the scale."""
         return size // self.page_size if self.scale == 1 else round(size // self.page_size * self.scale)
 
     def system(self, pages: int) -> PoolSystem:
-        """The system for a database of so many pages, for which nothing is compiled yet.
+        """The system for a database of `pages` pages, for which nothing is compiled yet.
 
         Raises InvalidParameterError: the devices have no room for pages or frames, the SSD is smaller than its partitions, or a value is
         out of its bounds.

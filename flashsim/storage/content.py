@@ -223,7 +223,7 @@ _TOKEN = FixedRows("token", {"page": 8, "lsn": 8})
 
 
 def token_file(name: str, pages: int, page_size: int) -> TupleFile:
-    """A base file of so many pages, none of which was ever changed; pages of a size that there is not are refused."""
+    """A base file of `pages` pages, none of which was ever changed; pages of a size that there is not are refused."""
     tokens = Tuples({"page": np.arange(pages), "lsn": np.zeros(pages, np.int64)})
     return TupleFile(name, Layout(_TOKEN, page_size), temporary=False, pages=pages, first_rows=np.arange(pages + 1), loaded=tokens)
 

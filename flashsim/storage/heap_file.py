@@ -105,13 +105,13 @@ def in_order(parts: Sequence[Tuples], order: Integers) -> Tuples:
 def heap_file(relation: Relation, page_size: int, pages: int | None = None, page_format: str = PAGE_FORMAT) -> HeapFile:
     """Lay a relation out on pages in row order.
 
-    Rows are spread evenly over so many pages; without `pages`, each is filled before the next.  `page_format` is a member's name, or the
+    Rows are spread evenly over `pages` pages; without it, each is filled before the next.  `page_format` is a member's name, or the
     path of a Python file that is one.
 
     Raises
     ------
     CapacityError
-        A row does not fit on a page, or the rows not on so many pages; for other errors see `flashsim.storage.layout.Layout`.
+        A row does not fit on a page, or the rows not on `pages` pages; for other errors see `flashsim.storage.layout.Layout`.
     """
     layout = Layout(relation, page_size, page_format)
     rows = len(relation)

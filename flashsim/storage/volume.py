@@ -66,7 +66,7 @@ class _Segments:
 
 
 class Volume:
-    """Files on devices of so many bytes each: as many devices as the placement needs, a member's name or the path of a Python file.
+    """Files on devices of these sizes (bytes): as many devices as the placement needs, a member's name or the path of a Python file.
 
     `scale` is that of devices which are miniatures, `zones` the bytes of a zone of each device, 0 of one without zones.
     """

@@ -12,8 +12,11 @@
 ``pytest_plugins = ["flashsim.testing.fixtures"]``, and ``settings.load_profile("flashsim")`` of Hypothesis sets no deadlines.
 """
 
+import re
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -25,53 +28,34 @@ import_module("pytest").register_assert_rewrite(f"{__name__}.contracts")
 # The first case compiles or loads kernels, which takes longer than Hypothesis allows one.
 import_module("hypothesis").settings.register_profile("flashsim", deadline=None)
 
-if TYPE_CHECKING:  # each by its own name again, so that type checkers take it for one of this module
-    from flashsim.testing.contracts.drives import FtlContract as FtlContract
-    from flashsim.testing.contracts.drives import GcContract as GcContract
-    from flashsim.testing.contracts.drives import SchedulerContract as SchedulerContract
-    from flashsim.testing.contracts.drives import WearContract as WearContract
-    from flashsim.testing.contracts.extensions import ExtensionContract as ExtensionContract
-    from flashsim.testing.contracts.extensions import RestartContract as RestartContract
-    from flashsim.testing.contracts.fetching import FetchContract as FetchContract
-    from flashsim.testing.contracts.fetching import PlannerContract as PlannerContract
-    from flashsim.testing.contracts.format import FormatContract as FormatContract
-    from flashsim.testing.contracts.joins import JoinContract as JoinContract
-    from flashsim.testing.contracts.operators import PartitionContract as PartitionContract
-    from flashsim.testing.contracts.operators import ProgramContract as ProgramContract
-    from flashsim.testing.contracts.page_format import PageTraceContract as PageTraceContract
-    from flashsim.testing.contracts.replacement import ReplacementContract as ReplacementContract
-    from flashsim.testing.contracts.replay import ReplayContract as ReplayContract
-    from flashsim.testing.contracts.storage import PageContract as PageContract
-    from flashsim.testing.contracts.storage import PlacementContract as PlacementContract
-    from flashsim.testing.contracts.storage import SourceContract as SourceContract
-    from flashsim.testing.contracts.workloads import ReferencesContract as ReferencesContract
-    from flashsim.testing.contracts.workloads import TransactionContract as TransactionContract
-    from flashsim.testing.contracts.workloads import WorkloadContract as WorkloadContract
+if TYPE_CHECKING:  # type checkers do not follow `__getattr__`
+    from flashsim.testing.contracts.drives import *  # noqa: F403
+    from flashsim.testing.contracts.extensions import *  # noqa: F403
+    from flashsim.testing.contracts.fetching import *  # noqa: F403
+    from flashsim.testing.contracts.format import *  # noqa: F403
+    from flashsim.testing.contracts.joins import *  # noqa: F403
+    from flashsim.testing.contracts.operators import *  # noqa: F403
+    from flashsim.testing.contracts.page_format import *  # noqa: F403
+    from flashsim.testing.contracts.replacement import *  # noqa: F403
+    from flashsim.testing.contracts.replay import *  # noqa: F403
+    from flashsim.testing.contracts.storage import *  # noqa: F403
+    from flashsim.testing.contracts.workloads import *  # noqa: F403
+
+_CONTRACT = re.compile(r"^class (\w+)\(Contract\):$.*?^    FAMILY(?:, STEPWISE)? = (\w+)", re.MULTILINE | re.DOTALL)
+
+
+def _contracts() -> Iterator[tuple[str, str]]:
+    """Each family's folder, and its contract as ``module:class``, from the text of `contracts`: all families load slowly."""
+    for path in sorted(Path(__file__).parent.glob("contracts/[!_]*.py")):
+        text = path.read_text(encoding="utf-8")
+        for name, family in _CONTRACT.findall(text):
+            home = re.search(rf"^from [\w.]*?(\w+)(?:\.base)? import .*\b{family}\b", text, re.MULTILINE)
+            assert home is not None
+            yield home[1], f"{path.stem}:{name}"
+
 
 #: Each family's contract, by the module of `flashsim.testing.contracts` that has it.
-CONTRACTS = {
-    "extensions": "extensions:ExtensionContract",
-    "fetching": "fetching:FetchContract",
-    "format": "format:FormatContract",
-    "ftl": "drives:FtlContract",
-    "gc": "drives:GcContract",
-    "joins": "joins:JoinContract",
-    "page": "storage:PageContract",
-    "page_format": "page_format:PageTraceContract",
-    "partitioning": "operators:PartitionContract",
-    "placement": "storage:PlacementContract",
-    "planners": "fetching:PlannerContract",
-    "programs": "operators:ProgramContract",
-    "references": "workloads:ReferencesContract",
-    "replacement": "replacement:ReplacementContract",
-    "replay": "replay:ReplayContract",
-    "restart": "extensions:RestartContract",
-    "scheduler": "drives:SchedulerContract",
-    "source": "storage:SourceContract",
-    "transactions": "workloads:TransactionContract",
-    "wear": "drives:WearContract",
-    "workload": "workloads:WorkloadContract",
-}
+CONTRACTS = dict(sorted(_contracts()))
 
 __all__ = ["CONTRACTS", *(contract.partition(":")[2] for contract in CONTRACTS.values())]
 

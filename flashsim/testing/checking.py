@@ -18,18 +18,11 @@ import pytest
 
 from flashsim.core.activity import activity, show_workers_by
 from flashsim.core.errors import FlashsimError, MissingFileError, in_one_line, shortened
+from flashsim.core.families import declarations
 from flashsim.core.members import Family
-from flashsim.core.source_files import source_tree
 from flashsim.core.units import SECONDS
 from flashsim.testing import CONTRACTS
 from flashsim.testing.contract import Contract
-
-
-def declarations() -> Iterator[tuple[str, str, str, str]]:
-    """Each family's package, and the module, the name and the protocol that it is bound to."""
-    for module, text in source_tree().sources.items():
-        for name, package, protocol in re.findall(r'^(\w+) = Family\(\s*"([\w.]+)", "[^"]*", (\w+)', text.decode(), re.MULTILINE):
-            yield package, module, name, protocol
 
 
 def family_of(path: Path) -> Family[object]:

@@ -11,7 +11,7 @@ from flashsim.core.members import Family
 
 
 def examples(count: int) -> Callable[[Any], Any]:
-    """Settings of a property that is tried on so many examples: the same in every run, and in every class that inherits it.
+    """Settings of a property that is tried on `count` examples: the same in every run, and in every class that inherits it.
 
     The first call of a kernel may compile it, so there is no deadline.
     """

@@ -84,7 +84,7 @@ def disk_drives(draw: st.DrawFn) -> HddParameters:
 
 @st.composite
 def request_streams(draw: st.DrawFn, capacity: int, most: int = 30, longest: int = 16) -> Requests:
-    """Up to `most` requests of all kinds and at most so many sectors to `capacity` bytes, some of which wait for earlier ones."""
+    """Up to `most` requests of all kinds and at most `longest` sectors to `capacity` bytes, some of which wait for earlier ones."""
     sectors = capacity // SECTOR
     rows = draw(
         st.lists(

@@ -66,7 +66,7 @@ class PhaseCounts:
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a page that are read: so many requests, for a share of its bytes; of `whole` pages a request may read several."""
+    """Parts of a page that are read: the number of requests, for a share of its bytes; of `whole` pages a request may read several."""
 
     requests: int = 1
     share: float = 1.0

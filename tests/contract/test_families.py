@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+from flashsim.core.families import declarations
 from flashsim.core.members import Family
 from flashsim.core.source_files import source_tree
-from flashsim.testing.checking import declarations
 from tests.test_house import ROOT
 
 #: Each family's package, and the module, the name and the protocol that it is bound to.

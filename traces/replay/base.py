@@ -21,7 +21,7 @@ BACK = 1 << 16
 
 
 class Observer(Protocol):
-    """Is told of every replayed request once."""
+    """Receives every replayed request once."""
 
     def __call__(self, batch: pa.RecordBatch, completions: Completions) -> None:
         """Requests as they were replayed, with their times in ns since the replay began, and their completions, in the same order."""

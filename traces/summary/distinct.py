@@ -133,7 +133,7 @@ def _mark(
 
 
 def standard_error(size: int) -> float:
-    """The relative standard error of the estimate from so many registers."""
+    """The relative standard error of the estimate from `size` registers."""
     return 1.04 / math.sqrt(size)
 
 

@@ -180,7 +180,7 @@ def _scale(declared: Declared, names: Collection[str], factor: float) -> Declare
 
 
 def cut(references: Integers, each: int, kind: int) -> Transactions:
-    """Transactions of so many references each, all of one kind; the last may be shorter."""
+    """Transactions of `each` references, all of one kind; the last may be shorter."""
     ends = np.minimum(np.arange(each, len(references) + each, each), len(references))
     return Transactions(references, ends, np.full(len(ends), kind))
 
@@ -239,5 +239,5 @@ def number_pages(source: Generated | PageTrace) -> tuple[_Numbered, int]:
 
 
 def rows_of_a_page(row: int, fill: int = 100) -> int:
-    """Rows of so many bytes in a page that is full to so many percent, at least one."""
+    """Rows of `row` bytes in a page that is full to `fill` percent, at least one."""
     return max(1, (PAGE - _HEADER) // (row + _BESIDE) * fill // 100)

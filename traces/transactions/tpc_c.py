@@ -131,7 +131,7 @@ class Workload(TransactionWorkload):
 
 
 def layout(scale: float, fill: int, growth: float, items_are_read: bool) -> PageLayout:
-    """The layout of so many warehouses, of pages that are full to so many percent; ITEM has pages if it is read.
+    """The layout of `scale` warehouses, of pages that are full to `fill` percent; ITEM has pages if it is read.
 
     Of a fraction all warehouses have a part of their rows: 0.1 is one with 300 customers a district.  `growth` is the orders for which
     there is room, over those at the start.

@@ -336,7 +336,7 @@ def power(scale: float, queries: Sequence[float], refreshes: Sequence[float]) ->
 
 
 def throughput(scale: float, streams: int, duration: float) -> float:
-    """Throughput@Size (clause 5.4.2) of so many streams that took so many seconds together."""
+    """Throughput@Size (clause 5.4.2) of `streams` streams that took `duration` seconds together."""
     return streams * len(QUERIES) * _HOUR / duration * scale
 
 

@@ -75,7 +75,7 @@ class Target:
     ) -> Run:  # fmt: skip
         """Refer to a pool's pages of `page_size` bytes, and execute its misses and write-backs, on a machine with the device.
 
-        The run's phases are the warm-up of so many references, the other references, and the flush of dirty pages at the end.  For a
+        The run's phases are the warm-up of `warm_up` references, the other references, and the flush of dirty pages at the end.  For a
         policy that must know the future the trace has looked ahead.
         """
         file = token_file("pages", trace.pages, page_size)

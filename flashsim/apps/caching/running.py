@@ -91,7 +91,7 @@ def parse_share(value: str | float) -> float:
 def parse_sample(value: str | float) -> tuple[float, int]:
     """The sample of a curve: the least share of pages, and the number of pages above which it is made thinner.
 
-    ``8000pages`` is so many at most, however small a share of all that is.
+    ``8000pages`` is 8,000 at most, however small a share of all that is.
     """
     if (match := _PAGES.fullmatch(str(value).strip())) and int(match[1]) > 0:
         return 0.0, int(match[1])
@@ -118,7 +118,7 @@ def _amount(text: str, whole: str) -> _MemoryAmount:
 
 
 def pool_sizes(ranges: Sequence[tuple[_MemoryAmount, ...]], distinct: int, page_size: int) -> list[PoolSize]:
-    """The pools that sizes come to for so many distinct pages of so many bytes, from the smallest on, no two of the same frames."""
+    """The pools that sizes come to for `distinct` pages of `page_size` bytes, from the smallest on, no two of the same frames."""
     pools: dict[int, PoolSize] = {}
     for ends in ranges:
         for amount in ends:

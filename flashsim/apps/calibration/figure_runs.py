@@ -28,7 +28,7 @@ _STEADY, _MOST = 6, 1 << 19
 
 
 def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
-    """Figures as a drive shows them, of about so many `requests` of a load; those of a steady state program all flash pages besides."""
+    """Figures as a drive shows them, of about `requests` requests of a load; those of a steady state program all flash pages besides."""
     results = dict[DriveLoad, dict[str, float]]()
     for together in _together({each.load: None for each in figures}):
         results |= results_of(preset, together, seed, requests)

@@ -40,7 +40,7 @@ class SeekCurve:
     error: float
 
     def average(self, cylinders: int) -> float:
-        """The average of Lee's formula for a drive with so many cylinders (`flashsim.hdd.state.seek.lee_curve`), ns."""
+        """The average of Lee's formula for a drive with that number of cylinders (`flashsim.hdd.state.seek.lee_curve`), ns."""
         return (3 * np.sqrt(cylinders) * self.root + 10 * self.single + 5 * self.full(cylinders)) / 15
 
     def full(self, cylinders: int) -> float:

@@ -138,7 +138,7 @@ class Platters:
         self.random = generator(seed, "platters")
 
     def times(self, sectors: Integers, lengths: int | Integers = 1, think: int | Integers = 0) -> Floats:
-        """Times (ns) of reads, one after another, of so many sectors from each of these on."""
+        """Times (ns) of reads, one after another, of the given lengths (sectors) from each of these sectors on."""
         offsets, sizes = sectors * self.sector, lengths * self.sector
         return response_times(self.target.measure(make_requests(READ, offsets, sizes, serial=True, think=think), 0)).astype(np.float64)
 

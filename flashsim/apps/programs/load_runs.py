@@ -169,7 +169,7 @@ def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
 def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:
     """Write amplification, and years of life, over the second half of the repetitions (`flashsim.pools.devices.wear`).
 
-    Erases are those that the programs need in the long run: a block each so many as it holds.
+    Erases are those that the programs need in the long run: one erase per as many programs as a block holds.
     """
     assert preset.flash is not None
     written, programmed, time = (
@@ -182,7 +182,7 @@ def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> di
 
 
 def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
-    """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most so many ns, and all speeds that were tried.
+    """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most `most` ns, and all speeds that were tried.
 
     It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
     the trace once; ``settled`` is False where a flash drive still had free blocks, or its rate still moved.

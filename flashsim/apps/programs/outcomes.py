@@ -93,7 +93,7 @@ class Outcomes:
         return {(lost, torn) for torn in range(most + 1) for lost in range(min(_SEVERAL, parts - torn) + 1)}
 
     def take(self, most: int) -> Iterator[Remains]:
-        """All outcomes, if there are no more than `most`; else so many without repetition, first with one effect lost and one torn."""
+        """All outcomes, if there are no more than `most`; else `most` without repetition, first with one effect lost and one torn."""
         if self.possible is not None and self.possible.total() <= most:
             yield from chain.from_iterable(self._all(changes) for changes in range(self._end, -1, -1))
             return

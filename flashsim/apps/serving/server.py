@@ -71,7 +71,7 @@ class Server:
             self.arrange()
 
     def has_room(self, connection: Connection, size: int) -> bool:
-        """True if there is room for so many more bytes of a connection; if not, the connection is fed when that may have changed."""
+        """True if there is room for `size` more bytes of a connection; if not, the connection is fed when that may have changed."""
         if connection.bytes_in_use + size <= _ALWAYS or sum(each.bytes_in_use for each in self._open.values()) + size <= _MOST_BYTES_OF_ALL:
             return True
         self._starved = True

@@ -80,7 +80,7 @@ def estimates(plan: Plan, tables: Mapping[str, StoredTable], machine: SmartMachi
 
 
 def rates_of(machine: SmartMachine, pages: Sequence[int]) -> ScanRates:
-    """Rates of a machine's drives and cores, for a table that has so many pages on each drive."""
+    """Rates of a machine's drives and cores, for a table with `pages` pages on each drive."""
     nominal, flash, inside = machine.preset.nominal, machine.preset.flash, machine.preset.inside
     drives = sum(pages) / max(pages) if any(pages) else 1.0
     if flash is None:

@@ -144,7 +144,7 @@ class Stage:
     build: Plan | None = None
 
     def start(self, schema: pa.Schema, build: pa.RecordBatch | None = None, room: int | None = None) -> Operator:
-        """The operator for rows of a schema, with so many bytes of memory for its table; without `room` the program's own bound."""
+        """The operator for rows of a schema, with `room` bytes of memory for its table; without `room` the program's own bound."""
         program, more = PROGRAMS.load(self.program), {} if build is None else {"build": build}
         if room is not None and "room" not in self.parameters and "room" in signature(program.start).parameters:
             more["room"] = room
@@ -220,10 +220,10 @@ def run(
     plan: Plan, tables: Mapping[str, StoredTable], stages: int, drives: int = 1, room: int | None = None, sample: int = 0,
     builds: Mapping[int, PlanRun] | None = None,
 ) -> PlanRun:  # fmt: skip
-    """Run a plan: so many stages where the pages are, behind the scan, and the rest behind them on the host.
+    """Run a plan: `stages` stages where the pages are, behind the scan, and the rest behind them on the host.
 
     A table that is not partitioned is striped over the drives.  `room` are bytes that each program's table may take where the pages are.
-    Of a sample one in so many of its pages is read; 0: the whole table.  `builds` are runs of build sides that were made before, by stage.
+    Of a sample one in `sample` of its pages is read; 0: the whole table.  `builds` are runs of build sides that were made before, by stage.
     """
     table = tables[plan.table]
     schema = pa.schema([(f"{plan.alias}.{name}", table.schema.field(name).type) for name in plan.columns])

@@ -55,6 +55,6 @@ def overview(runs: pd.DataFrame) -> Table:
 
 
 def reaching(runs: pd.DataFrame, outstanding: int) -> int | None:
-    """The least size that has nearly (`REACHED`) the highest bandwidth with so many requests at once, bytes; None if none has."""
+    """The least size that has nearly (`REACHED`) the highest bandwidth with `outstanding` requests at once, bytes; None if none has."""
     fast = runs[(runs["pattern"] == str(outstanding)) & (runs["bandwidth"] >= REACHED * runs["bandwidth"].max())]
     return int(fast["value"].min()) if len(fast) else None

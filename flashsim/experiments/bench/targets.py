@@ -69,7 +69,7 @@ class SimulatedTarget:
         return f"the whole area ({format_size(self.size)}) loaded in order, then {share:.0%} of it written at random places and sizes"
 
     def serve(self, requests: Requests, pause: int) -> Completions:
-        """Pause for so many ns, then serve the requests; their completions in order."""
+        """Pause (ns), then serve the requests; their completions in order."""
         return self.device.serve(requests, self.device.now + pause)
 
     def measure(self, requests: Requests, pause: int) -> Completions:

@@ -96,7 +96,7 @@ class Injection:
         self.design: RestartDesign = restart_design("none" if loses_ssd else history.restart)
 
     def points(self, system: LoggedSpecification, stops: int | None = None) -> Iterator[tuple[int, list[str], Durable]]:
-        """Every event after which something else would survive than before; a shutdown begins after so many transactions.
+        """Every event after which something else would survive than before; a shutdown begins after `stops` transactions.
 
         What may survive is the state without any of the outstanding writes, and with some of them, drawn.
         """
@@ -229,7 +229,7 @@ def exhaustive(
     limit: float = 60.0,
     inject: Inject = everywhere,
 ) -> CrashReport:
-    """Crash drawn histories, up to the first violation, which is told of the shortest history that shows it.
+    """Crash drawn histories, up to the first violation, which is reported with the shortest history that shows it.
 
     For what is drawn see `drawn_history`; each history has the next seed.  The failing one is made shorter for at most `limit` seconds.
 

@@ -47,7 +47,7 @@ class TransactionReferences:
 
 
 def service(rates: Rates) -> Service:
-    """Service time of a station of so many requests a second."""
+    """Service time of a station with these rates (requests/s)."""
     faster, further = rates.speed / 100, 1 / rates.further if rates.further else 0.0
     return Service(rates.servers / (rates.read * faster), rates.servers / (rates.write * faster), further, rates.servers)
 

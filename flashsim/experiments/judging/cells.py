@@ -113,7 +113,7 @@ class Cell:
 
 
 def number(name: str, published: float, measured: float | None, limit: float, **more: Any) -> Cell:
-    """A published number, and ours within a share of it, or with ``points=True`` within so many; a limit of 0 asks for equality."""
+    """A published number, and ours within a share of it, or with ``points=True`` within `limit` points; a limit of 0 asks for equality."""
     return Cell(name, published, (measured,), limit, **more)
 
 
@@ -126,7 +126,7 @@ def statement(
 
 
 def difference(name: str, published: float, measured: float | None, limit: float) -> Cell:
-    """A published difference, and ours within so many points; equal runs have none."""
+    """A published difference, and ours within `limit` points; equal runs have none."""
     return number(name, published, measured, limit, points=True, equal=(0.0,))
 
 
@@ -176,7 +176,7 @@ def equal_to(expected: Sequence[float]) -> Callable[..., bool]:
 
 
 def within(factor: float) -> Callable[..., bool]:
-    """True if the largest value is at most so many times the least."""
+    """True if the largest value is at most `factor` times the least."""
     return lambda *values: max(values) <= factor * min(values)
 
 

@@ -86,7 +86,7 @@ def style() -> AbstractContextManager[None]:
 
 @contextmanager
 def panels(height: float, rows: int = 1, columns: int = 1, width: float = WIDTH, **shared: Any) -> Iterator[tuple[Figure, Any]]:
-    """A figure so many inches high, and its axes, one or an array of them, to be drawn on in our style."""
+    """A figure of that height (inches), and its axes, one or an array of them, to be drawn on in our style."""
     with style():
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure, figure.subplots(rows, columns, **shared)

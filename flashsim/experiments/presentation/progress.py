@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.activity import show_by
@@ -20,6 +21,8 @@ if TYPE_CHECKING:  # which loads NumPy
 
 #: Seconds: from when on a terminal shows an activity, and how often anew.
 _SHOWN_AFTER, _REDRAWN = 1.0, 0.2
+#: Seconds between two changes of a notebook's line.
+_NOTEBOOK_REDRAWN = 0.5
 #: Columns of a terminal from which on a bar leaves room for words.
 _ROOM_FOR_A_BAR = 100
 #: The same where nobody watches, as in a file.
@@ -156,6 +159,32 @@ def _bars() -> Any:
     return Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 
+@contextmanager
+def _in_notebook(what: str) -> Iterator[protocols.Progress]:
+    """Progress as a line below the cell while it works, which is gone afterwards."""
+    shown_by: Any = import_module("IPython.display")  # there is one where a notebook is
+    line = shown_by.display(shown_by.Pretty(f"{what} ..."), display_id=True)
+    last = time.monotonic()
+
+    def tell(done: float, total: float, message: str = "") -> None:
+        nonlocal last
+        if time.monotonic() - last >= _NOTEBOOK_REDRAWN:
+            last = time.monotonic()
+            line.update(shown_by.Pretty(f"{what}: {done:,.0f} of {total:,.0f} {message}"))
+
+    try:
+        yield tell
+    finally:
+        line.update(shown_by.Pretty(""))
+
+
 screen = Screen()
-progress_bar = screen.show
-show_by(screen.show)
+
+
+def show_here() -> None:
+    """Let activities be shown below the cell of a notebook, if this is one, and otherwise on stderr."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    show_by(screen.show if getattr(shell, "kernel", None) is None else _in_notebook)
+
+
+show_here()

@@ -151,7 +151,7 @@ def _says(entry: Any) -> bool:
 
 
 def as_text(frame: pd.DataFrame, width: int | None = None) -> str:
-    """A frame for a terminal of so many characters a line, or of any.
+    """A frame for a terminal with lines of `width` characters, or of any length.
 
     Columns without an entry are left out. Where the width is too small, heads and texts are wrapped at words, numbers never, and what
     is still too wide is stacked: its columns stand in groups, one below the other, each beside the columns that name the rows.
@@ -204,7 +204,7 @@ class _TableColumn:
 
 
 def wrapped(text: str, width: int | None, indent: str = "") -> str:
-    """A text in lines of at most so many characters, as far as its words allow; a number stays beside its unit.
+    """A text in lines of at most `width` characters, as far as its words allow; a number stays beside its unit.
 
     Examples
     --------

@@ -77,7 +77,7 @@ def in_singular(part: Part) -> Part:
 
 
 def fitted(part: Part, columns: int | None) -> str:
-    """A table or a text in lines of at most so many characters, as far as words and numbers allow.
+    """A table or a text in lines of at most `columns` characters, as far as words and numbers allow.
 
     A text is one line, and what is in it no control character; an empty line follows if it ends one.
 

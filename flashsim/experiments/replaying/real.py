@@ -276,9 +276,9 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, Path] | None:
         if not (name and sign and path) or os.sep in name:
             if len(texts) == 1:
                 return None
-            raise InvalidParameterError("on", text, "of several each is NAME=PATH: a device of the trace, and its file or block device")
+            raise InvalidParameterError("device", text, "of several each is NAME=PATH: a device of the trace, and its file or block device")
         if name in paths:
-            raise InvalidParameterError("on", text, f"{name} has {paths[name]} already")
+            raise InvalidParameterError("device", text, f"{name} has {paths[name]} already")
         paths[name] = Path(path)
     return paths
 
@@ -291,11 +291,13 @@ def targets_of(paths: Mapping[str, Path], what: Survey) -> dict[int, Path]:
     targets = {number: path for number, name in names.items() if (path := paths.get(name, paths.get(str(number)))) is not None}
     for number, name in names.items():
         if name != str(number) and name in paths and str(number) in paths and str(number) not in names.values():
-            raise InvalidParameterError("on", f"{number}={paths[str(number)]}", f"device {number} is {name}, and has {paths[name]} already")
+            raise InvalidParameterError(
+                "device", f"{number}={paths[str(number)]}", f"device {number} is {name}, and has {paths[name]} already"
+            )
         if number not in targets:
-            raise InvalidParameterError("on", f"nothing for {name}", f"add {name}=PATH, or leave that device of the trace out")
+            raise InvalidParameterError("device", f"nothing for {name}", f"add {name}=PATH, or leave that device of the trace out")
     owners: dict[Path, str] = {}
     for number, path in targets.items():
         if (other := owners.setdefault(path.resolve(), names[number])) != names[number]:
-            raise InvalidParameterError("on", f"{names[number]}={path}", f"{other} has that file: they would write over each other")
+            raise InvalidParameterError("device", f"{names[number]}={path}", f"{other} has that file: they would write over each other")
     return targets

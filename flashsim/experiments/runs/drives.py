@@ -78,7 +78,7 @@ class ShipsModel:
         return disk if self.page else replace(disk, seek_ms=disk.seek_ms * self.scale, latency_ms=disk.latency_ms * self.scale)
 
     def sorting(self, cpu: CpuModel, tuples: int) -> CpuModel:
-        """Prices of a join that sorts so many tuples: a comparison is one of those that the large relations take, n log2 n in all."""
+        """Prices of a join that sorts `tuples` tuples: a comparison is one of those that the large relations take, n log2 n in all."""
         dearer = math.log2(tuples / self.scale) / math.log2(max(2, tuples))
         return replace(cpu, user={**cpu.user, Work.COMPARE: cpu.user[Work.COMPARE] * dearer})
 
@@ -123,7 +123,7 @@ class ReadyDrive:
         return self.drive.preset
 
     def device(self, size: int) -> Device:
-        """A copy of the drive, of which a join touches so many bytes."""
+        """A copy of the drive, of which a join touches `size` bytes."""
         return deepcopy(self.drive)
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from flashsim.experiments.replaying.device_report import DeviceReport, EachDevic
 from flashsim.experiments.replaying.real import Lateness, RealReplay, RealSettings, replay_on
 from flashsim.experiments.replaying.survey import Survey, load, survey
 from flashsim.experiments.runs.outputs import final_name
+from flashsim.operations.fields import Duration, Target
 from flashsim.ssd.state.drive_state import BlockMap
 from traces.file.excerpt import Excerpt, Source
 from traces.file.recording import ParquetWriter
@@ -35,7 +36,9 @@ from traces.replay.base import Observer
 
 #: Intervals of the timeline of a drive without counters over time.
 _INTERVALS = 100
-
+TimelineFile = Annotated[Any, Target("Write a timeline that Perfetto opens (trace-event format).", "FILE.json[.gz]", after_group=True)]
+TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.", needs="timeline")]
+TimelineTo = Annotated[Any, Duration("End the timeline at this time.", needs="timeline")]
 
 #: Begins the timeline of a device.
 TimelineWriter = Callable[[Device], AbstractContextManager[Timeline]]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from flashsim.core.units import format_size
 from flashsim.experiments.replaying.survey import WINDOW
 from flashsim.experiments.runs import kept
 from flashsim.operations.face._arguments import A_TRACE, arrow_table
-from flashsim.operations.fields import TracePart, text
+from flashsim.operations.fields import Count, Duration, Name, Number, duration, each, number, seed, text
 from traces.file.excerpt import Excerpt, excerpt
 from traces.file.recording import ParquetWriter
 from traces.file.schema import SCHEMA, default, make_batch, schema_with
@@ -37,6 +37,30 @@ from traces.workload.base import Pattern
 _NEEDED = ("operation", "offset", "length")
 #: Bytes of memory that drawing one request takes: its offset, and what that is made of.
 _DRAWING = 3 * 8
+
+
+def _duration_text(value: Any, parameter: str) -> Any:
+    """A time with a unit, as it was given."""
+    duration(value, parameter)
+    return value
+
+
+_COLUMNS_OF_CSV = "Columns of a CSV file, such as time=Stamp:ms,offset=LBA:sectors,length=Size:bytes."
+_PLAYED = {"metavar": "X", "parse": number("a number is needed, such as 2 for twice as fast")}
+
+
+class TracePart(TypedDict, total=False):
+    """A part of a trace (`traces.file.excerpt.excerpt`)."""
+
+    format: Annotated[
+        str | None,
+        Name("The trace's format, if its content does not tell: {formats}.", "NAME|FILE.py", completes=("formats",)),
+    ]
+    columns: Annotated[str | None, Name(_COLUMNS_OF_CSV, "ROLE=NAME:UNIT,...")]
+    device_number: Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(seed), several=True)]
+    start: Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=_duration_text)]
+    window: Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=_duration_text)]
+    speed: Annotated[float, Number("Let requests arrive, and programs think, X times as fast.", **_PLAYED, default=1)]
 
 
 class TraceSource:

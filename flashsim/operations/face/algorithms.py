@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated, Any
 
 import pandas as pd
 
 from algorithms.extensions.base import DESIGNS
-from algorithms.fetching.base import FETCHING
-from algorithms.joins.base import JOINS
-from algorithms.partitioning.base import PARTITIONING
-from algorithms.programs.base import PROGRAMS
 from algorithms.replacement.base import REPLACEMENT
 from algorithms.restart.base import RESTARTS
-from flashsim.core.errors import UnknownNameError
+from flashsim.core.errors import check_known
+from flashsim.core.families import declarations
 from flashsim.core.members import Family
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Part
@@ -22,11 +20,11 @@ from flashsim.operations.operation import named, operation
 from flashsim.operations.outcome import Listing
 from traces.transactions.base import WORKLOADS
 
-#: Families that are listed.
-_FAMILIES: dict[str, Family[Any]] = {
-    "joins": JOINS, "fetching": FETCHING, "partitioning": PARTITIONING, "replacement": REPLACEMENT, "extensions": DESIGNS,
-    "restart": RESTARTS, "programs": PROGRAMS,
-}  # fmt: skip
+
+def _families() -> dict[str, Family[Any]]:
+    """Families of algorithms by their folders."""
+    places = [place for place in declarations() if place[0].rpartition(".")[0] == "algorithms"]
+    return {package.rpartition(".")[2]: getattr(import_module(module), name) for package, module, name, _ in places}
 
 
 @named
@@ -55,9 +53,9 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
     >>> fs.algorithms("restart")["algorithm"].tolist()
     ['lbr', 'lrr', 'lvr', 'mmr', 'none']
     """
-    if text(family, "family") not in _FAMILIES:
-        raise UnknownNameError("family", family, _FAMILIES)
-    members = {name: _FAMILIES[family].load(name) for name in _FAMILIES[family].names()}
+    families = _families()
+    check_known("family", text(family, "family"), families)
+    members = {name: families[family].load(name) for name in families[family].names()}
     rows = [(name, (each.__doc__ or "").strip().partition("\n")[0], getattr(each, "FORMULA", "")) for name, each in members.items()]
     return pd.DataFrame(rows, columns=["algorithm", "title", "formula"])
 

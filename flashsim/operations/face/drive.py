@@ -26,8 +26,8 @@ from flashsim.experiments.replaying.simulated import ReplaySettings
 from flashsim.experiments.replaying.survey import Survey, survey
 from flashsim.experiments.runs.drives import ReadyDrive
 from flashsim.operations.face._drive_run import DriveReplay
+from flashsim.operations.face._replay_outcome import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
-from flashsim.operations.face.replay import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.fields import count, duration, flag, size, text
 from flashsim.operations.operation import in_words_of_python, named, with_named_methods
 from traces.file.excerpt import Source
@@ -135,7 +135,7 @@ class Drive:
         depth
             Requests that are outstanding at a time, 1 by default.
         within
-            The first so many bytes of the drive, if not all of it.
+            Length of the part at the drive's beginning, if not all of it.
         seed
             Seed of the places, 0 by default.
 
@@ -294,7 +294,7 @@ class Drive:
 
     @_alone
     def namespaces(self, sizes: Mapping[str, str]) -> dict[str, Namespace]:
-        """Divide the drive into namespaces of so many bytes each, which take requests (`flashsim.device.namespaces.divide`).
+        """Divide the drive into namespaces of these sizes, which take requests (`flashsim.device.namespaces.divide`).
 
         Examples
         --------

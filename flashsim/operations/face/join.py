@@ -26,11 +26,12 @@ from flashsim.experiments.runs import joining
 from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.experiments.runs.exporting import RowWriter
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import Table, Types, device_of, key, preset_of, sources
+from flashsim.operations.face._arguments import AllowWrite, Table, Types, device_of, key, preset_of, sources
 from flashsim.operations.face._join_options import FIELDS, JoinChoices, given
+from flashsim.operations.face._sweep_point import point_of
 from flashsim.operations.fields import Count, Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
-from flashsim.operations.outcome import Outcome, frame, outstanding_frame, point_of
+from flashsim.operations.outcome import Outcome, frame, outstanding_frame
 from flashsim.storage.source import source_file
 from flashsim.storage.texts import frame_of
 from traces.file.recording import ParquetRecorder
@@ -201,12 +202,8 @@ _RULES = (
 
 @operation
 def join(
-    r: Annotated[
-        Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, option="--r", python=_TABLES, reads=True)
-    ],
-    s: Annotated[
-        Table, Name("The other relation.", "SOURCE", parse=None, option="--s", python="See r. The smaller one builds.", reads=True)
-    ],
+    r: Annotated[Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, python=_TABLES, reads=True)],
+    s: Annotated[Table, Name("The other relation.", "SOURCE", parse=None, python="See r. The smaller one builds.", reads=True)],
     on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)],
     *,
     device: Annotated[
@@ -244,7 +241,7 @@ def join(
     digests_stored: Annotated[bool, FIELDS["digests_stored"]] = False,
     trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
     out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
-    allow_write: fields.AllowWrite = False,
+    allow_write: AllowWrite = False,
     force: fields.Force = False,
     **choices: JoinChoices,
 ) -> JoinOutcome:

@@ -21,10 +21,11 @@ from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
+from flashsim.operations.face._sweep_point import point_of
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
 from flashsim.operations.operation import operation
-from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture, point_of
+from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture
 from flashsim.pools import PoolOptions
 
 _DEVICE = (

@@ -111,7 +111,7 @@ def pool_crash(
     checkpoints: Annotated[
         str | None, Field(f"Of {', '.join(CHECKPOINTS)}; by turns unless said.", "KIND", fields.choice(*CHECKPOINTS))
     ] = None,
-    event: Annotated[int | None, Count("Crash after so many events.")] = None,
+    event: Annotated[int | None, Count("Crash after N events.")] = None,
     at: Annotated[Any, Duration("Crash at this virtual time.")] = None,
     exhaustive: Annotated[bool, Flag("Crash after every event of many histories, and of the recoveries that follow.")] = False,
     lose_ssd: Annotated[bool, Flag("The SSD is lost in every crash of an exhaustive search, and with it what no disk has.")] = False,

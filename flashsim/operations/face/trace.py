@@ -22,8 +22,8 @@ from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table, outstanding
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.experiments.runs.outputs import final_name
-from flashsim.operations.face._traces import TraceSource, part_of, trace_file
-from flashsim.operations.fields import Field, Name, Target, TracePart
+from flashsim.operations.face._traces import TracePart, TraceSource, part_of, trace_file
+from flashsim.operations.fields import Field, Name, Target
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Listing, Outcome
 from traces.file import conversion
@@ -32,7 +32,7 @@ from traces.summary import information
 
 _PYTHON = "Or a frame with columns operation, offset and length (bytes), or an `fs.trace`."
 Trace = Annotated[
-    Any, Field("A trace of any format; the format is told by its content.", "FILE", argument=True, reads=True, python=_PYTHON)
+    Any, Field("A trace of any format; the format is detected from its content.", "FILE", argument=True, reads=True, python=_PYTHON)
 ]
 
 _SHARES = {"p50": "median", "p90": "90 %", "p99": "99 %", "p99.9": "99.9 %"}
@@ -146,7 +146,7 @@ def windows_frame(over_time: dict[str, Any]) -> pd.DataFrame:
 
 
 def share_by_size(sizes: pd.DataFrame) -> Figure:
-    """The share of an operation's requests that are of at most so many bytes (columns `operation`, `bytes`, `requests`)."""
+    """The share of an operation's requests up to each size (columns `operation`, `bytes`, `requests`)."""
     series = {}
     for name, rows in sizes.sort_values("bytes").groupby("operation", sort=False):
         values = np.maximum(rows["bytes"].to_numpy(), 1) / KIB

@@ -58,7 +58,7 @@ class Ring(NamedTuple):
 
 
 def whole_sectors(length: int) -> int:
-    """Bytes of the sectors that take so many."""
+    """Bytes of the sectors that take `length` bytes."""
     return -(-length // SECTOR) * SECTOR
 
 
@@ -139,7 +139,7 @@ class Durable:
         return whole_sectors(max((place + self.log[lsn].length for lsn, place in self.places.items()), default=0))
 
     def room(self, lengths: Iterable[int]) -> int:
-        """Bytes that the log's device needs for the records that are kept and further writes of so many bytes each."""
+        """Bytes that the log's device needs for the records that are kept and further writes of these lengths (bytes)."""
         assert self.ring, "nobody asks where records lie"
         behind = self.behind
         oldest = self.places.get(self.first, behind)

@@ -84,7 +84,7 @@ class Phases:
 
 
 class Recovery:
-    """A recovery from what survived, by a restart design, of an SSD of so many frames; its writes change what survived.
+    """A recovery from what survived, by a restart design, of an SSD with a number of frames; its writes change what survived.
 
     More pages than `memory` holds are written to disk.  `without` are guards that are switched off, and `image` the bytes of a page that
     the first compensation of a page carries, so that the page can be mended; 0 for none.
@@ -140,7 +140,7 @@ class Recovery:
         yield from self._undo()
 
     def warm_frames(self, pages: int) -> Iterator[tuple[int, Entry, bool]]:
-        """Frames that are in use, their entries, and whether each is newer than the disk; the database has so many pages."""
+        """Frames that are in use, their entries, and whether each is newer than the disk; the database has `pages` pages."""
         for frame, entry in self.entries.items():
             if not FIRST_PAGE <= entry.page < FIRST_PAGE + pages:
                 reason = f"leaves page {entry.page} in frame {frame}, and there are {pages} pages"

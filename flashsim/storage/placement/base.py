@@ -37,7 +37,7 @@ class Room:
     free: list[tuple[int, int]] = field(default_factory=list)
 
     def take(self, size: int, what: str) -> int:
-        """The offset of a run of so many bytes, which is taken; a `CapacityError` if there is none."""
+        """The offset of a run of `size` bytes, which is taken; a `CapacityError` if there is none."""
         for index, (offset, length) in enumerate(self.free):
             if length >= size:
                 self.free[index : index + 1] = [(offset + size, length - size)] if length > size else []
@@ -90,7 +90,7 @@ class FileRuns:
         self._rooms: dict[File, FileRoom] = {}
 
     def reserved(self, file: File, pages: int) -> int:
-        """Pages of a new run when so many need room."""
+        """Pages of a new run when `pages` need room."""
         return pages
 
     def take(self, file: File, count: int) -> Iterator[tuple[int, int, int]]:

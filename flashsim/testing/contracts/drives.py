@@ -37,6 +37,8 @@ from flashsim.testing import disks
 from flashsim.testing.contract import Contract
 from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
 
+__all__ = ["FtlContract", "GcContract", "SchedulerContract", "WearContract"]
+
 
 class FlashContent:
     """A page model of the flash: what each flash page holds, and the newest version of each logical page."""

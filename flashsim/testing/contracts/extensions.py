@@ -24,6 +24,8 @@ from flashsim.storage.log.durable import PAGES, DurableWrite
 from flashsim.testing.contract import Contract
 from flashsim.testing.pools import Drawn, drawn_system
 
+__all__ = ["ExtensionContract", "RestartContract"]
+
 REQUESTS = 250
 
 

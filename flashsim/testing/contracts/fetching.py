@@ -27,6 +27,8 @@ from flashsim.testing.strategies import edges
 from flashsim.testing.strict_driver import relation_file
 from models.page_fetching import least_fetches
 
+__all__ = ["FetchContract", "PlannerContract"]
+
 
 def checked(graph: PageGraph, frames: int, planner: str) -> FetchPlan:
     """A plan in which all pairs meet once, in frames that hold them, by no fewer fetches than are proved to be needed."""
@@ -146,7 +148,7 @@ def watched(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
 
 
 def relations(r_pages: int, s_pages: int) -> tuple[HeapFile, HeapFile]:
-    """Two relations of so many full pages."""
+    """Two relations of full pages."""
     r, s = relation_file("r", np.arange(r_pages * ROWS)), relation_file("s", np.arange(s_pages * ROWS))
     assert (r.pages, s.pages) == (r_pages, s_pages)
     return r, s

@@ -26,6 +26,8 @@ from traces.file.excerpt import Excerpt
 from traces.file.schema import SCHEMA, make_batch
 from traces.format.base import FORMATS, Format, candidates, formats, load_format, load_writable, read_trace
 
+__all__ = ["FormatContract"]
+
 #: What packs a file, by the usual ending.
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,

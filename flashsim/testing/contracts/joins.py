@@ -26,6 +26,8 @@ from flashsim.testing.strict_driver import AlgorithmRun, oracle, relation_file, 
 from models.allocation.buffers import SimpleHashAllocation, check
 from models.haas import counts
 
+__all__ = ["JoinContract"]
+
 
 def relations(name: str, r_codes: Integers, s_codes: Integers, seed: int | None = None) -> tuple[HeapFile, HeapFile]:
     """Files of rows that are all of one size, or, with a seed, of sizes from 4 to 300 bytes, on pages that the join takes."""

@@ -30,6 +30,8 @@ from flashsim.storage.rows import Tuples
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strict_driver import relation_file
 
+__all__ = ["PartitionContract", "ProgramContract"]
+
 
 class FilePass:
     """One pass over a file of drawn rows, and what it may hold in memory.

@@ -17,6 +17,8 @@ from flashsim.testing.contracts.format import FOREIGN, PACKERS, folder, is_refus
 from traces.format.base import formats
 from traces.page_format.base import PAGE_FORMATS, PageTraceFormat, load_page_format
 
+__all__ = ["PageTraceContract"]
+
 #: References that stand in for the example of a format which is written and brings none.
 _WRITTEN = References(np.array([7, -2, 7], np.int64), np.array([False, True, False]))
 

@@ -20,6 +20,8 @@ from flashsim.storage.pool.simulation import PlainSimulation, Simulation, simula
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.pools import forms, next_uses, numbered
 
+__all__ = ["ReplacementContract"]
+
 #: What is done to a page: most of it are references.
 READ, WRITE, PIN, UNPIN, CLEAN, DROP = "read", "write", "pin", "unpin", "clean", "drop"
 _DONE = [READ] * 5 + [WRITE] * 3 + [PIN, UNPIN, CLEAN, DROP]

@@ -21,6 +21,8 @@ from flashsim.testing.contract import Contract
 from traces.file.schema import column, make_batch
 from traces.replay.base import ENGINES, Engine, load_engine
 
+__all__ = ["ReplayContract"]
+
 SIZE, BLOCK = MIB, 4096
 #: Times count from the first request, so all others seem early where a busy machine starts that one late: then look again.
 _ATTEMPTS = 5

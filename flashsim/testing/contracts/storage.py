@@ -32,6 +32,8 @@ from flashsim.storage.volume import Volume
 from flashsim.testing.contract import Contract, examples
 from flashsim.testing.strict_driver import relation_file
 
+__all__ = ["PageContract", "PlacementContract", "SourceContract"]
+
 _WIDTHS = st.sampled_from([1, 2, 3, 4, 6, 8])
 
 
@@ -262,7 +264,7 @@ LAYOUT = Layout(RELATION, PAGE)
 
 
 def base_file(pages: int, page_size: int = PAGE) -> HeapFile:
-    """A base relation's file of so many pages."""
+    """A base relation's file of `pages` pages."""
     return HeapFile("base", Layout(RELATION, page_size), temporary=False, pages=pages, first_rows=np.zeros(pages + 1, np.int64))
 
 

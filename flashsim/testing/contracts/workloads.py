@@ -20,6 +20,8 @@ from traces.references.base import GENERATORS, generated_trace
 from traces.transactions.base import WORKLOADS, TransactionWorkload, scale_stream, workload
 from traces.workload.base import FAMILY, WorkloadRun, WorkloadSpace
 
+__all__ = ["ReferencesContract", "TransactionContract", "WorkloadContract"]
+
 
 def needed(declared: type[Any]) -> str:
     """Values of the parameters that have no default: a thousand, or the least."""

@@ -12,9 +12,9 @@ from flashsim.core.units import MIB
 from flashsim.device import presets
 from tests.commands import Run
 
-JOINS = "validate joins --on ./joins.bin --device ocz-core-60gb --scale 0.01 --memory 256KiB --engine builtin"
+JOINS = "validate joins --path ./joins.bin --device ocz-core-60gb --scale 0.01 --memory 256KiB --engine builtin"
 
-STRANDS = JOINS.replace(" --engine builtin", " --join grace-hash --partition para-hash --strands 4 --allow-write --repeats 1")
+STRANDS = JOINS.replace(" --engine builtin", " --algorithm grace-hash --partition para-hash --strands 4 --allow-write --repeats 1")
 
 
 def file_of(path: Path, size: int) -> Path:
@@ -52,7 +52,7 @@ REFUSED = {
     JOINS: "--allow-write",
     JOINS.replace("./joins.bin", "./written.bin") + " --allow-write": "--force",
     JOINS.replace("./joins.bin", "./nowhere/joins.bin") + " --allow-write": "no folder",
-    JOINS.replace("./joins.bin", "ocz-core-60gb") + " --allow-write": "--on: ocz-core-60gb is a preset",
+    JOINS.replace("./joins.bin", "ocz-core-60gb") + " --allow-write": "--path: ocz-core-60gb is a preset",
     JOINS.replace("256KiB", "16KiB") + " --allow-write": "memory",
     JOINS.replace("ocz-core-60gb", "ocz-core-60bg") + " --allow-write": "did you mean",
     JOINS.replace("0.01", "0") + " --allow-write": "--scale",

@@ -46,15 +46,15 @@ def test_what_cannot_be_made_is_refused_in_one_line(here: Path, flashsim: Run) -
     with pytest.raises(InvalidParameterError, match="active-power"):
         new_drive(BASE, "new", "", DataSheet({}, idle=2000, loaded=1000))
     for line in ("--out new.txt", "--out new.toml --read-mbps 0", "--out new.toml --capacity 5", "--out new.toml --overprovisioning 20"):
-        result = flashsim(f"device new --from {BASE} {line}")
+        result = flashsim(f"device new --preset {BASE} {line}")
         assert result.exit_code == 2 and result.stderr.count("\n") == 1
-    result = flashsim(f"device new --from {BASE} --out new.toml --read-iops 100 --read-latency 1us")
+    result = flashsim(f"device new --preset {BASE} --out new.toml --read-iops 100 --read-latency 1us")
     assert result.exit_code == 2 and "they contradict each other" in result.stderr.splitlines()[-1]
     assert not list(here.iterdir())
 
 
 def test_a_plain_copy_has_another_size_and_keeps_all_else(here: Path, flashsim: Run) -> None:
-    result = flashsim(f"device new --from {BASE} --out mine.toml --capacity 40GB --idle-power 0.5 --json mine.json")
+    result = flashsim(f"device new --preset {BASE} --out mine.toml --capacity 40GB --idle-power 0.5 --json mine.json")
     assert result.exit_code == 0, result.output
     document = tomllib.loads(Path("mine.toml").read_text())
     assert document["parameters"]["capacity"]["source"] == "data sheet" and document["energy"]["idle"]["value"] == "500mW"

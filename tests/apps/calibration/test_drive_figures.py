@@ -292,7 +292,7 @@ BAD = {
 @with_each("text", BAD)
 def test_what_has_no_figures_is_refused_in_one_line(text: str, here: Path, flashsim: Run) -> None:
     Path("figures.csv").write_text(text)
-    result = flashsim("device identify --from figures.csv --out mine.toml --json mine.json")
+    result = flashsim("device identify --figures figures.csv --out mine.toml --json mine.json")
     assert result.exit_code == 2 and result.stderr.count("\n") == 1 and BAD[text] in result.stderr, result.stderr
     assert [path.name for path in here.iterdir()] == ["figures.csv"]
 
@@ -300,9 +300,9 @@ def test_what_has_no_figures_is_refused_in_one_line(text: str, here: Path, flash
 def test_what_is_no_flash_drive_or_no_file_is_refused(here: Path, flashsim: Run) -> None:
     Path("figures.csv").write_text(HEAD + "".join(f"read,{depth},iops,9000\n" for depth in range(1, 7)))
     for line, message in (
-        ("--from missing.csv --out mine.toml", "figures: cannot read missing.csv"),
-        ("--from figures.csv --out mine.txt", "--out: mine.txt"),
-        ("--from figures.csv --out mine.toml --preset toshiba-5400-320gb", "--preset: toshiba-5400-320gb is no flash drive"),
+        ("--figures missing.csv --out mine.toml", "figures: cannot read missing.csv"),
+        ("--figures figures.csv --out mine.txt", "--out: mine.txt"),
+        ("--figures figures.csv --out mine.toml --preset toshiba-5400-320gb", "--preset: toshiba-5400-320gb is no flash drive"),
     ):
         result = flashsim(f"device identify {line}")
         assert result.exit_code == 2 and result.stderr.count("\n") == 1 and message in result.stderr, result.stderr

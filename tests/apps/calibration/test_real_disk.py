@@ -29,7 +29,7 @@ def test_cells_held_out_are_predicted_within_20_percent(flashsim: Run, here: Pat
 def test_both_engines_replay_the_joins(flashsim: Run, here: Path) -> None:
     """They move the same bytes; their times agree within 15 % where the machine is quiet, and within its noise where it is not."""
     result = flashsim(
-        "validate joins --on ./joins.bin --device calibrated --memory 1MiB --engine both --allow-write --time 20s --json j.json"
+        "validate joins --path ./joins.bin --device calibrated --memory 1MiB --engine both --allow-write --time 20s --json j.json"
     )
     assert result.exit_code == 0, result.output
     told = json.loads((here / "j.json").read_text(encoding="utf-8"))

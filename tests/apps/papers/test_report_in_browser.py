@@ -28,10 +28,10 @@ LAYOUT = (Path(__file__).parent / "layout.js").read_text(encoding="utf-8")
 #: Commands that leave a report, by what it is of; each runs in a second or two.
 COMMANDS = {
     "bench": "device bench ocz-core-60gb --quick --size 64MiB --count 32 --out bench",
-    "replay": "trace replay a.txt --on ocz-core-60gb --out-dir replay",
-    "real replay": "trace replay a.txt --on disk.bin --writes-as-reads --wrap --against ocz-core-60gb --out-dir real",
+    "replay": "trace replay a.txt --device ocz-core-60gb --out-dir replay",
+    "real replay": "trace replay a.txt --device disk.bin --writes-as-reads --wrap --against ocz-core-60gb --out-dir real",
     "trace": "trace info a.txt --out-dir trace",
-    "joins": "validate joins --on joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --repeats 2 "
+    "joins": "validate joins --path joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --repeats 2 "
     "--allow-write --out-dir joins",
     "policies": "cache simulate zipf:pages=500,references=5000,write-share=0.3 --policy lru,arc,opt --size 1%..80% --out-dir policies",
     "comparison": "cache compare zipf:pages=500,references=5000 lru arc --size 10%,20% --out-dir comparison",

@@ -161,7 +161,7 @@ def test_a_trace_of_serving_replays_in_the_same_times(here: Path, flashsim: Run)
     assert [what - was for what, was in zip(table["completed"], table["arrival"], strict=True)] == [9_910_240] * 4
     assert all(took >= 9_910_240 for took in table["tag"])
     assert told["session"]["clients"] == 1 and told["session"]["broken"] == 0
-    assert flashsim("trace replay t.parquet --on slow.toml --out again.parquet").exit_code == 0
+    assert flashsim("trace replay t.parquet --device slow.toml --out again.parquet").exit_code == 0
     again = open_trace(here / "again.parquet").read().to_pydict()
     assert [end - again["arrival"][0] for end in again["completed"]] == [end - table["arrival"][0] for end in table["completed"]]
 

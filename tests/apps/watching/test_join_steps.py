@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from algorithms.joins.base import JOINS, JoinParameters, plan
-from flashsim.apps.watching.face.watch import memory_by_request, memory_in_steps
+from flashsim.apps.watching.join_steps import memory_by_request, memory_in_steps
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.experiments.runs.joining import lay_out, open_pair
 from flashsim.operations.face._arguments import sources

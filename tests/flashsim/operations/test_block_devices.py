@@ -42,13 +42,13 @@ def loop(here: Path) -> Iterator[str]:
 
 def test_a_block_device_is_read_and_written_only_by_its_name(flashsim: Run, here: Path, loop: str) -> None:
     before = Path(loop).read_bytes()
-    result = flashsim(f"trace replay reads --on {loop}")
+    result = flashsim(f"trace replay reads --device {loop}")
     assert result.exit_code == 0, result.output
-    refused(flashsim(f"trace replay writes --on {loop}"), "--allow-write")
+    refused(flashsim(f"trace replay writes --device {loop}"), "--allow-write")
     for typed in ("", "--yes-destroy /dev/null", "--yes-destroy yes"):
-        refused(flashsim(f"trace replay writes --on {loop} --allow-write --force {typed}"), f"--yes-destroy {loop}")
+        refused(flashsim(f"trace replay writes --device {loop} --allow-write --force {typed}"), f"--yes-destroy {loop}")
     assert Path(loop).read_bytes() == before
-    done = flashsim(f"trace replay writes --on {loop} --allow-write --yes-destroy {loop}")
+    done = flashsim(f"trace replay writes --device {loop} --allow-write --yes-destroy {loop}")
     assert done.exit_code == 0, done.output
     changed = (np.frombuffer(Path(loop).read_bytes(), np.uint8) != np.frombuffer(before, np.uint8)).reshape(-1, BLOCK).any(axis=1)
     assert np.array_equal(np.flatnonzero(changed), np.arange(20))
@@ -56,7 +56,7 @@ def test_a_block_device_is_read_and_written_only_by_its_name(flashsim: Run, here
 
 def test_a_file_behind_a_device_is_never_written(flashsim: Run, here: Path, loop: str) -> None:
     before = (here / "image").read_bytes()
-    refused(flashsim("trace replay writes --on ./image --allow-write --force"), f"in use by {loop}", "never written")
+    refused(flashsim("trace replay writes --device ./image --allow-write --force"), f"in use by {loop}", "never written")
     assert (here / "image").read_bytes() == before
 
 
@@ -69,9 +69,11 @@ def test_a_mounted_device_is_never_written(flashsim: Run, here: Path, loop: str)
         pytest.skip("mounting is not permitted")
     try:
         refused(
-            flashsim(f"trace replay writes --on {loop} --allow-write --force --yes-destroy {loop}"), "mounted or in use", "never written"
+            flashsim(f"trace replay writes --device {loop} --allow-write --force --yes-destroy {loop}"),
+            "mounted or in use",
+            "never written",
         )
-        assert flashsim(f"trace replay reads --on {loop}").exit_code == 0
+        assert flashsim(f"trace replay reads --device {loop}").exit_code == 0
     finally:
         subprocess.run(["umount", "mounted"], check=True)
 

@@ -39,7 +39,7 @@ def completed(line: str) -> list[str]:
 def test_values_are_completed(here: Path) -> None:
     assert completed("flashsim jo") == ["join"] and "serve" in completed("flashsim device ")
     assert completed("flashsim join ") == JOINS.names() and completed("flashsim join hy") == ["hybrid-hash"]
-    for line in ("device show ", "device bench ", "device serve ", "trace replay t --on ", "join bnl --device "):
+    for line in ("device show ", "device bench ", "device serve ", "trace replay t --device ", "join bnl --device "):
         assert completed(f"flashsim {line}") == presets.names()
     claims = [claim.name for name in papers.PAPERS.names() for claim in papers.load(name).claims]
     assert completed("flashsim reproduce ") == [*papers.PAPERS.names(), *claims]

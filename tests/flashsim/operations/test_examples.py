@@ -130,7 +130,7 @@ FIGURES = "operation,depth,figure,value\n" + "".join(
     f"read,{each}\n" for each in ("1,iops,9000", "2,iops,17800", "4,iops,35000", "8,iops,62000", "16,iops,80000", "1,p50,110us")
 )
 #: What identifies it.
-IDENTIFY = "device identify --from figures.csv --preset micron-p300 --out mine.toml --json mine.json"
+IDENTIFY = "device identify --figures figures.csv --preset micron-p300 --out mine.toml --json mine.json"
 #: A program that replaces a file as one should.
 CAREFUL = """
 import os

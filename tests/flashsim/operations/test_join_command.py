@@ -163,7 +163,7 @@ def test_a_digest_join_on_a_real_file_and_its_trace_replayed_there(options: str,
     told = json.loads((here / "s.json").read_text())["machines"][0]
     counts = [[(phase["name"], phase["reads"], phase["writes"], phase["work"]) for phase in one["phases"]] for one in (machine, told)]
     assert counts[0] == counts[1]
-    replayed = flashsim("trace replay t.parquet --on ./disk --allow-write --pace asap --engine builtin --json r.json")
+    replayed = flashsim("trace replay t.parquet --device ./disk --allow-write --pace asap --engine builtin --json r.json")
     assert replayed.exit_code == 0, replayed.output
     operations = json.loads((here / "r.json").read_text())["operations"]
     for kind in ("read", "write"):

@@ -101,7 +101,7 @@ def test_convert_counts_times_that_go_back_and_what_it_writes_keeps_the_others(f
 def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> None:
     trace = test_data / "mqsim" / "tpcc-small.trace"
     options = "--wrap --pace asap --depth 4 --limit 300 --json r.json --out r.parquet --timeline t.json"
-    result = flashsim(f"trace replay {trace} --on {name} {options}")
+    result = flashsim(f"trace replay {trace} --device {name} {options}")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("r.json").read_text())
     assert told["requests"] == 300 and told["duration"] > 0
@@ -111,7 +111,7 @@ def test_replay_on_every_preset(name: str, flashsim: Run, test_data: Path) -> No
 
 def test_a_replay_says_how_fast_and_of_how_many_devices_its_requests_are(flashsim: Run, here: Path) -> None:
     (here / "a.csv").write_text("time_us,device,offset,length,op\n" + "".join(f"{10 * each},{each},0,512,R\n" for each in range(5)))
-    line = "trace replay a.csv --on ocz-core-60gb"
+    line = "trace replay a.csv --device ocz-core-60gb"
     assert "a.csv on ocz-core-60gb, at 3 times the trace's speed: " in flashsim(f"{line} --speed 3").stdout
     assert "the requests are of 2 of its devices;" in flashsim(f"{line} --limit 2").stdout
     for without_effect in ("--speed 3 --pace asap", "--depth 4"):
@@ -126,19 +126,19 @@ def test_a_depth_counts_where_the_engine_cannot_keep_the_pace_of_the_trace(flash
     assert flashsim(f"{join} --trace bnl.parquet").exit_code == 0
     with (here / "disk.bin").open("wb") as file:
         file.truncate(64 << 20)
-    result = flashsim("trace replay bnl.parquet --on ./disk.bin --engine fio --buffered --writes-as-reads --wrap --limit 20 --depth 4")
+    result = flashsim("trace replay bnl.parquet --device ./disk.bin --engine fio --buffered --writes-as-reads --wrap --limit 20 --depth 4")
     assert result.exit_code == 0 and "as fast as it goes with 4 outstanding" in result.stdout, result.output
 
 
 def test_replay_reports_and_writes(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
-    result = flashsim("trace replay a.txt --on ocz-core-60gb --out-dir shown --out r.parquet")
+    result = flashsim("trace replay a.txt --device ocz-core-60gb --out-dir shown --out r.parquet")
     assert result.exit_code == 0 and "at the trace's times" in result.stdout
     assert set(pd.read_csv(here / "shown" / "operations.csv")["operation"]) == {"read", "write"}
     assert "<svg" in (here / "shown" / "report.html").read_text() and not (here / "shown" / "latency.svg").exists()  # of 10 requests
 
 
-@with_each("line", ["--on /dev/null", "--on nowhere", "--on ocz-core-60gb --pace slow", "--on ocz-core-60gb --limit 0"])
+@with_each("line", ["--device /dev/null", "--device nowhere", "--device ocz-core-60gb --pace slow", "--device ocz-core-60gb --limit 0"])
 def test_replay_refuses(line: str, flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text(MQSIM)
     result = flashsim(f"trace replay a.txt --json r.json {line}")
@@ -187,7 +187,7 @@ def test_a_replay_of_strands_keeps_what_overlapped(drive: str, prices: str | Non
     with ParquetRecorder(here / "strands.parquet") as recorder:
         machine = Machine([Device.open(drive)], cpu.load(prices) if prices else None, recorder)
         run_strands(parallel_scan(file, digest, 1, 4), [file], machine)
-    assert flashsim(f"trace replay strands.parquet --on {drive} --pace think --out again.parquet").exit_code == 0
+    assert flashsim(f"trace replay strands.parquet --device {drive} --pace think --out again.parquet").exit_code == 0
     recorded_report, again = (pq.read_table(here / name) for name in ("strands.parquet", "again.parquet"))
     begin = recorded_report["arrival"][0].as_py()
     for column in ("arrival", "started", "completed"):
@@ -218,7 +218,7 @@ def test_a_join_of_strands_keeps_its_times(drive: str, join: str, here: Path) ->
 def test_a_real_file_has_the_requests_of_several_strands_at_once(here: Path, flashsim: Run) -> None:
     line = "join grace-hash --r do2009:customer@0.02 --s do2009:orders@0.02 --on c_custkey=o_custkey --memory 1MiB --cpu none"
     assert flashsim(f"{line} --device intel-x25e-64gb --partition para-hash --strands 8 --trace strands.parquet").exit_code == 0
-    told = flashsim("trace replay strands.parquet --on ./disk.img --allow-write --pace think --out again.parquet")
+    told = flashsim("trace replay strands.parquet --device ./disk.img --allow-write --pace think --out again.parquet")
     if "does not do direct I/O" in told.stderr:
         pytest.skip("the file system of temporary files does not do direct I/O")
     assert told.exit_code == 0, told.output
@@ -283,9 +283,9 @@ def test_a_format_is_named_and_a_wrong_guess_overridden(flashsim: Run, here: Pat
     for name, duration in (("disksim-ascii", 7 * 10**9), ("mqsim", 7000)):
         assert flashsim(f"trace info whole.txt --format {name} --json i.json --force").exit_code == 0
         assert json.loads((here / "i.json").read_text())["duration"] == duration
-        assert flashsim(f"trace convert whole.txt w.parquet --from {name} --to parquet --force").exit_code == 0
+        assert flashsim(f"trace convert whole.txt w.parquet --format {name} --to parquet --force").exit_code == 0
         assert pq.read_table(here / "w.parquet")["arrival"].to_pylist()[-1] == duration
-    assert flashsim("trace replay whole.txt --on ocz-core-60gb --format mqsim --limit 3").exit_code == 0
+    assert flashsim("trace replay whole.txt --device ocz-core-60gb --format mqsim --limit 3").exit_code == 0
 
 
 def test_a_format_of_ones_own_and_named_columns(flashsim: Run, here: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_part_of_a_trace_is_told_converted_and_replayed(flashsim: Run, here: P
     assert (told["requests"], told["devices"], told["duration"]) == (12, 1, 2 * 10**9)
     assert flashsim(f"trace convert a.csv c.parquet --to parquet {part} --speed 4").exit_code == 0
     assert np.ptp(pq.read_table(here / "c.parquet")["arrival"].to_numpy()) == 5 * 10**8
-    result = flashsim(f"trace replay a.csv --on ocz-core-60gb {part} --speed 4 --out r.parquet --json r.json")
+    result = flashsim(f"trace replay a.csv --device ocz-core-60gb {part} --speed 4 --out r.parquet --json r.json")
     assert result.exit_code == 0 and "devices" not in result.stdout
     assert np.ptp(pq.read_table(here / "r.parquet")["arrival"].to_numpy()) == 5 * 10**8
     given = json.loads((here / "r.json").read_text())["provenance"]
@@ -327,7 +327,7 @@ def test_a_part_of_a_trace_is_replayed_on_a_real_file(flashsim: Run, here: Path)
     (here / "a.csv").write_text(TENCENT)
     (here / "disk").write_bytes(bytes(1 << 20))
     part = "--device-number 1 --start 2s --window 3s --speed 100 --widen --wrap --writes-as-reads"
-    result = flashsim(f"trace replay a.csv --on ./disk {part} --out r.parquet")
+    result = flashsim(f"trace replay a.csv --device ./disk {part} --out r.parquet")
     assert result.exit_code == 0 and "times are told in steps of 10 ms" in result.stderr
     replayed = pq.read_table(here / "r.parquet")
     assert replayed.num_rows == 12 and set(replayed["device"].to_pylist()) == {1}
@@ -336,18 +336,18 @@ def test_a_part_of_a_trace_is_replayed_on_a_real_file(flashsim: Run, here: Path)
 
 def test_bursts_and_unknown_operations_are_warned_of_once(flashsim: Run, here: Path) -> None:
     (here / "a.csv").write_text(TENCENT)
-    replayed = flashsim("trace replay a.csv --on ocz-core-60gb")
+    replayed = flashsim("trace replay a.csv --device ocz-core-60gb")
     assert replayed.exit_code == 0
     assert replayed.stderr == (
         "flashsim: warning: trace: times are told in steps of 1 s: 70 of 80 requests arrive with the one before; "
         "--pace asap replays without times\n"
     )
-    assert "steps" not in flashsim("trace replay a.csv --on ocz-core-60gb --pace asap").stderr
+    assert "steps" not in flashsim("trace replay a.csv --device ocz-core-60gb --pace asap").stderr
     assert "--device-number" in replayed.stdout
     assert flashsim("trace convert a.csv o.bin --to oracle-general").exit_code == 0
     told = flashsim("trace info o.bin")
     assert "not in the file" in told.stdout and "share of bytes read" in told.stdout and "100.0 %" not in told.stdout
-    assert flashsim("trace replay o.bin --on ocz-core-60gb --pace asap").stderr.count("operations are not in the file") == 1
+    assert flashsim("trace replay o.bin --device ocz-core-60gb --pace asap").stderr.count("operations are not in the file") == 1
 
 
 def test_a_capture_that_is_cut_short_is_refused_or_told_once(flashsim: Run, here: Path) -> None:
@@ -356,7 +356,7 @@ def test_a_capture_that_is_cut_short_is_refused_or_told_once(flashsim: Run, here
         assert flashsim(f"trace convert a.txt {line}").exit_code == 0
     (here / "cut.bin").write_bytes((here / "a.bin").read_bytes()[:-5])
     (here / "cut.txt").write_bytes((here / "b.txt").read_bytes()[:-12])
-    for line in ("info cut.{}", "convert cut.{} b.parquet --to parquet", "replay cut.{} --on ocz-core-60gb"):
+    for line in ("info cut.{}", "convert cut.{} b.parquet --to parquet", "replay cut.{} --device ocz-core-60gb"):
         result = flashsim(f"trace {line.format('bin')}")
         assert result.exit_code == 2 and not (here / "b.parquet").exists()
         assert "cut.bin is cut short in record 9 at byte 432: 43 bytes are left over" in result.stderr
@@ -380,7 +380,7 @@ REFUSED = {
     "trace info {}/msr-unsorted.csv": "msr-unsorted.csv, line 2: Timestamp is before that of the first line",
     "trace info {}/zero-length.iolog": "zero-length.iolog, line 4: it moves no byte",
     "trace convert {}/zero-length.iolog out.csv --to spc": "zero-length.iolog, line 4: it moves no byte",
-    "trace replay {}/zero-length.iolog --on intel-x25e-64gb": "zero-length.iolog, line 4: it moves no byte",
+    "trace replay {}/zero-length.iolog --device intel-x25e-64gb": "zero-length.iolog, line 4: it moves no byte",
     "cache simulate {}/four-columns-no-arc.tr": "it could be arc or csv",
 }
 

@@ -28,7 +28,7 @@ def test_replay_on_a_drive_that_wears_out(worn: Path, here: Path, flashsim: Run)
     """Two thousand writes of one page each to a drive of forty pages."""
     trace = "".join(f"{number * 1000} 0 {number * 28 % 160} 4 0\n" for number in range(2000))
     (here / "a.txt").write_text(trace)
-    result = flashsim(f"trace replay a.txt --format mqsim --on {worn} --json r.json")
+    result = flashsim(f"trace replay a.txt --format mqsim --device {worn} --json r.json")
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1 and result.stderr.startswith("flashsim: ")
     assert "read-only, as a plane has no spare block left" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -38,6 +39,11 @@ def test_a_property_that_does_not_end_fails(source: str, limit: str, reason: str
 
 def test_type_checkers_know_the_contract_of_every_family() -> None:
     text = Path(testing.__file__).read_text()
-    places = [place.split(":") for place in testing.CONTRACTS.values()]
-    imports = [f"from flashsim.testing.contracts.{module} import {name} as {name}\n" for module, name in places]
-    assert [line for line in imports if line not in text] == []
+    modules = {place.partition(":")[0] for place in testing.CONTRACTS.values()}
+    assert [name for name in modules if f"from flashsim.testing.contracts.{name} import *" not in text] == []
+
+
+def test_a_contract_stands_under_the_folder_of_its_family() -> None:
+    for folder, place in testing.CONTRACTS.items():
+        contract = resolve_name(f"flashsim.testing.contracts.{place}")
+        assert contract.FAMILY.package.rpartition(".")[2] == folder

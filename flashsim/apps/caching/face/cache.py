@@ -33,7 +33,7 @@ from flashsim.core.units import parse_count
 from flashsim.experiments.runs.joining import CPU
 from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import arrow_table, device_of
+from flashsim.operations.face._arguments import AllowWrite, arrow_table, device_of
 from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin
@@ -51,7 +51,7 @@ _DEVICE = "Read and write pages there: a preset, its TOML file, or the path of a
 _DRIVE = "Or an `fs.drive`, which is left as it is."
 _SIZES = "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
 _SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; counts are estimated."
-_OF_A_CURVE = "Look at a share of the pages, such as 1%, or at so many at most, such as 8000pages, and tell the error."
+_OF_A_CURVE = "Look at a share of the pages, such as 1%, or at a number of them at most, such as 8000pages, and state the error."
 _FORMATS = "The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}."
 _COLUMNS = "Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes."
 
@@ -64,14 +64,15 @@ Trace = Annotated[Any, Field(_TRACE, "TRACE", completes=("references",), argumen
 Policies = Annotated[Any, Names(_POLICIES, "NAME[:PARAMETER=NUMBER,...]", completes=("policies",))]
 Sizes = Annotated[Any, Field(_SIZES, "SIZE", fields.each(size_text), several=True, python="A whole number is pages.")]
 Limit = Annotated[Any, Field("Only the first references of the trace, such as 100000 or 1e6.", "N", _limit)]
-Format = Annotated[str | None, Name(_FORMATS, "NAME|FILE.py", completes=("page_traces", "formats"), option=fields.FORMAT)]
+PagesOf = Annotated[Any, fields.Size("Requests are cut into pages of this size, and sizes in bytes count pages of it.", default="4KiB")]
+Format = Annotated[str | None, Name(_FORMATS, "NAME|FILE.py", completes=("page_traces", "formats"))]
 Columns = Annotated[str | None, Name(_COLUMNS, "ROLE=NAME,...")]
 
 
 class SimulationChoices(TypedDict, total=False):
     """Options of a simulation, besides policies and sizes."""
 
-    page_size: fields.PagesOf
+    page_size: PagesOf
     warm_up: Annotated[int | str, Field("References that are made first and not counted, such as 10000 or 10%.", "N|SHARE", default=0)]
     limit: Limit
     sample: Annotated[Any, Field(_SAMPLE, "SHARE", lambda value, parameter: parse_share(value), default="100%")]
@@ -91,7 +92,7 @@ def cache(
     depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.", needs="device")] = 1,
     cpu: fields.Cpu = CPU,
     requests: Annotated[Any, fields.Target("Record requests to the device, of one pool, as Parquet.", "FILE", needs="device")] = None,
-    allow_write: fields.AllowWrite = False,
+    allow_write: AllowWrite = False,
     force: fields.Force = False,
     **how: Unpack[SimulationChoices],
 ) -> CacheOutcome:
@@ -153,7 +154,7 @@ def cache_curve(
     *,
     policy: Policies = "lru",
     size: Sizes = "1%..100%",
-    page_size: fields.PagesOf = "4KiB",
+    page_size: PagesOf = "4KiB",
     limit: Limit = None,
     sample: Annotated[Any, Field(_OF_A_CURVE, "SHARE")] = "100%",
     seed: fields.Seed = 0,
@@ -182,7 +183,7 @@ def cache_keep(
     *,
     out: Annotated[Any, fields.Target("The trace of pages to write.", "FILE")],
     to: Annotated[str, Name("parquet, or lines (an id a line, without what is written).", "FORMAT")] = "parquet",
-    page_size: fields.PagesOf = "4KiB",
+    page_size: PagesOf = "4KiB",
     seed: fields.Seed = 0,
     format: Format = None,
     columns: Columns = None,

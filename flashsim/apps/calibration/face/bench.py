@@ -19,7 +19,8 @@ from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import captioned, difference
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations import fields
-from flashsim.operations.face._drive_run import timeline_writer
+from flashsim.operations.face._arguments import AllowWrite
+from flashsim.operations.face._drive_run import TimelineFile, TimelineFrom, TimelineTo, timeline_writer
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, commas
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
@@ -105,10 +106,10 @@ def bench(
     precondition: fields.Precondition = None,
     ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=fields.least(0))] = None,
     pause: Annotated[str, Name("Between runs; auto: found by a probe.", "TIME")] = "auto",
-    timeline: fields.Timeline = None,
-    timeline_from: fields.TimelineFrom = None,
-    timeline_to: fields.TimelineTo = None,
-    allow_write: fields.AllowWrite = False,
+    timeline: TimelineFile = None,
+    timeline_from: TimelineFrom = None,
+    timeline_to: TimelineTo = None,
+    allow_write: AllowWrite = False,
     seed: Annotated[int, Count("Of random places.", parse=fields.seed)] = 0,
     force: fields.Force = False,
 ) -> BenchOutcome:

@@ -22,6 +22,7 @@ from flashsim.experiments.presentation.tables import Table, captioned
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.outputs import Outputs, final_name
 from flashsim.operations import fields
+from flashsim.operations.face._arguments import YesDestroy
 from flashsim.operations.fields import Count, Duration, Flag, Name, Target
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Outcome
@@ -117,7 +118,7 @@ def calibrate(
     size: fields.PartOfDevice = None,
     time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
     allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
-    yes_destroy: fields.YesDestroy = None,
+    yes_destroy: YesDestroy = None,
     seed: Annotated[int, Count("Of places and order, or of tuples.", parse=fields.seed)] = 0,
     force: fields.Force = False,
 ) -> CalibrationOutcome:

@@ -29,7 +29,7 @@ from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.replaying.real import RealSettings
 from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import Table, Types, key
+from flashsim.operations.face._arguments import Table, Types, YesDestroy, key
 from flashsim.operations.face._arguments import sources as open_sources
 from flashsim.operations.face._join_options import JoinChoices, given
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
@@ -125,15 +125,13 @@ def _engines(value: Any, parameter: str) -> list[str]:
 
 @operation
 def compare(
-    r: Annotated[Table | None, Field("One relation; do2009's customer by default.", "SOURCE", option="--r", reads=True)] = None,
-    s: Annotated[Table | None, Field("The other one; do2009's orders by default.", "SOURCE", option="--s", reads=True)] = None,
-    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key, option="--key")] = "c_custkey=o_custkey",
+    r: Annotated[Table | None, Field("One relation; do2009's customer by default.", "SOURCE", reads=True)] = None,
+    s: Annotated[Table | None, Field("The other one; do2009's orders by default.", "SOURCE", reads=True)] = None,
+    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)] = "c_custkey=o_custkey",
     *,
-    path: Annotated[
-        str | PathLike[str], Name("A real file, made if there is none, or a block device.", "PATH", option="--on --path", reads=True)
-    ],
+    path: Annotated[str | PathLike[str], Name("A real file, made if there is none, or a block device.", "PATH", reads=True)],
     device: Annotated[str | CalibrationOutcome, Field(_PRESET, "PRESET|calibrated", _device, ("presets",), python="Or an `fs.calibrate`.")],
-    algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",), option="--join --algorithm")] = None,
+    algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",))] = None,
     scale: Annotated[
         float, Scale("Of do2009's customer and orders.", parse=fields.positive("it must be in (0, 1000]", 1000), after_group=True)
     ] = 0.1,
@@ -145,7 +143,7 @@ def compare(
     repeats: Annotated[int, Count("Runs on the real device; of each request the shortest time counts.")] = 5,
     time: Annotated[Any, Duration("How long to calibrate, about.")] = "30s",
     allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", provenance=False)] = False,
-    yes_destroy: fields.YesDestroy = None,
+    yes_destroy: YesDestroy = None,
     seed: Annotated[int, Count("Of the calibration.", parse=fields.seed)] = 0,
     force: fields.Force = False,
     **choices: JoinChoices,
@@ -157,10 +155,10 @@ def compare(
 
     Examples::
 
-        flashsim validate joins --on ./joins.bin --device intel-x25e-64gb --scale 0.02 --memory 256KiB --engine builtin --allow-write \
+        flashsim validate joins --path ./joins.bin --device intel-x25e-64gb --scale 0.02 --memory 256KiB --engine builtin --allow-write \
             --repeats 1 --out-dir joins
-        flashsim validate joins --on ./joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --allow-write \
-            --repeats 1 --join digest --first hybrid-hash --fetch naive
+        flashsim validate joins --path ./joins.bin --device intel-x25e-64gb --scale 0.01 --memory 256KiB --engine builtin --allow-write \
+            --repeats 1 --algorithm digest --first hybrid-hash --fetch naive
 
     Examples
     --------

@@ -32,7 +32,7 @@ def _share(value: Any, parameter: str) -> float:
 @operation
 def device_new(
     *,
-    base: Annotated[str, Name("A flash drive, for what nothing is said of.", "PRESET", completes=("presets",), option="--from")],
+    preset: Annotated[str, Name("A flash drive, for what nothing is said of.", "PRESET", completes=("presets",))],
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],
     title: Annotated[str | None, Name("A line that says what it is.", "TEXT")] = None,
     capacity: Annotated[Any, Size("Bytes that the host can address.")] = None,
@@ -55,12 +55,12 @@ def device_new(
 
     Examples::
 
-        flashsim device new --from intel-x25e-64gb --out mine.toml --capacity 80GB --read-mbps 240 --read-iops 30000 --read-latency 80us
+        flashsim device new --preset intel-x25e-64gb --out mine.toml --capacity 80GB --read-mbps 240 --read-iops 30000 --read-latency 80us
 
     Examples
     --------
     >>> import flashsim as fs
-    >>> fs.device_new(base="intel-x25e-64gb", out="mine.toml", capacity="80GB", read_iops=30000)  # doctest: +SKIP
+    >>> fs.device_new(preset="intel-x25e-64gb", out="mine.toml", capacity="80GB", read_iops=30000)  # doctest: +SKIP
     """
     target = preset_file(out)
     rates = {"sequential_read": read_mbps, "sequential_write": write_mbps}
@@ -71,7 +71,7 @@ def device_new(
     sheet = DataSheet(shown, capacity, None if written is None else round(written * TB), overprovisioning, *powers)
     name = Path(target).stem
     with activity("fitting") as progress:
-        made = new_drive(base, name, title or f"{name}, from a data sheet", sheet, progress)
+        made = new_drive(preset, name, title or f"{name}, from a data sheet", sheet, progress)
     out.write_text(made.text(), encoding="utf-8")
     rows = made.rows()
     columns = {"figure": "name", "data sheet": "cited", "shown": "measured", "differs by": ("difference", tables.difference)}

@@ -19,7 +19,7 @@ from flashsim.experiments.presentation.plots import scatter_beside
 from flashsim.experiments.presentation.tables import Table, difference, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
-from flashsim.operations.fields import Name, Names, Size, Target, choice, each, text
+from flashsim.operations.fields import Name, Names, Size, Target, choice
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, Outcome
 
@@ -65,9 +65,7 @@ class IdentificationOutcome(CalibrationOutcome):
 
 @operation
 def identify(
-    files: Annotated[
-        Any, Names("Figures: a table (CSV or TOML), or fio's JSON beside its logs.", "FILE", option="--from", parse=each(text))
-    ],
+    figures: Annotated[Any, Names("A table (CSV or TOML), or fio's JSON beside its logs.", "FILE")],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
     preset: Annotated[str, Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",))] = "micron-p300",
@@ -86,7 +84,7 @@ def identify(
 
     Examples::
 
-        flashsim device identify --from figures.csv --preset micron-p300 --out mine.toml --json mine.json
+        flashsim device identify --figures figures.csv --preset micron-p300 --out mine.toml --json mine.json
 
     Examples
     --------
@@ -94,10 +92,10 @@ def identify(
     >>> fs.identify("figures.csv", preset="micron-p300").save("mine.toml")  # doctest: +SKIP
     """
     target = preset_file(out, "identified.toml")
-    figures = [figure for file in files for figure in drive_figures.read(Path(file), state)]
+    shown = [figure for file in figures for figure in drive_figures.read(Path(file), state)]
     name = Path(target).stem
     with activity("fitting") as progress:
-        outcome = IdentificationOutcome(fit(preset, name, f"{name}, from figures", figures, capacity, seed, progress))
+        outcome = IdentificationOutcome(fit(preset, name, f"{name}, from figures", shown, capacity, seed, progress))
     if out is not None:
         out.write_text(outcome.text(), encoding="utf-8")
     return outcome

@@ -26,7 +26,7 @@ def draw_writes(random: np.random.Generator) -> tuple[list[int], int, int]:
 
 
 def programs(writes: list[int], blocks: int, pages: int) -> int:
-    """The flash as a log: what was programmed so many pages ago leaves, and is programmed again if it is still the newest."""
+    """The flash as a log: what was programmed a whole flash ago leaves, and is programmed again if it is still the newest."""
     log: list[int] = []
     newest: dict[int, int] = {}
 

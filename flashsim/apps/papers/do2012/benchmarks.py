@@ -79,7 +79,7 @@ def ramp_up(title: str, name: str, panels: Mapping[str, Mapping[str, PoolSetup]]
 
 
 def smooth(series: PoolResult, intervals: int) -> npt.NDArray[np.float64]:
-    """Transactions a second in the mean over so many intervals, wherever there are so many."""
+    """Transactions a second in the mean over windows of `intervals`, wherever one fits."""
     return np.convolve(series.counts["transactions"] / series.seconds, np.full(intervals, 1 / intervals), "valid")
 
 

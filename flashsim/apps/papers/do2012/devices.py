@@ -48,7 +48,7 @@ def scale_of(settings: Settings) -> float:
 
 
 def steady(changes: Mapping[str, Any], parts: int) -> list[Any]:
-    """Occupancy from which the steady state of one of so many parts of the SSD starts: a formula has it, and no run rests on one."""
+    """Occupancy from which the steady state of one of `parts` parts of the SSD starts: a formula has it, and no run rests on one."""
     occupancy = parse_state("steady", preset_of(FLASH, changes, parts)).occupancy
     assert occupancy is not None
     return list(occupancy.tolist())

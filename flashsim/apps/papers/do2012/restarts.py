@@ -35,7 +35,7 @@ _LARGE_SHARE = 1 / 30
 class RestartRun:
     """A run of a restart design on the machine of chapter 4: its end, writes of a flush, the log's pages a second, share of the size.
 
-    Disks are so many times as `fast` at random as in table 4.3.
+    Disks are `fast` times as fast at random as in table 4.3.
     """
 
     benchmark: str

@@ -46,7 +46,7 @@ RATES[NO_WRITES] = "rates:read=1015,write=210000,further=26370,servers=8"
 
 
 def devices(faster: float, table: str = "3.1") -> dict[str, str]:
-    """The thesis's devices, with disks so many times as fast at random."""
+    """The thesis's devices, with disks `faster` times as fast at random."""
     speed = "" if faster == 1 else f"{',' if ':' in RATES[table] else ':'}speed={100 * faster:g}"
     return {"disk": RATES[table] + speed, "ssd": "rates"}
 

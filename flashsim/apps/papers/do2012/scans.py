@@ -78,7 +78,7 @@ def inside(rows: int, layout: str, selectivity: float, average: bool, cores: int
 
 
 def bandwidth(name: str, size: int) -> dict[str, float]:
-    """Read so many bytes in sequence, 256 KiB at once; from inside the Smart SSD without any work on them."""
+    """Read `size` bytes in sequence, 256 KiB at once; from inside the Smart SSD without any work on them."""
     if name != SMART:
         return on_host(name, size // PAGE * ROWS_A_PAGE["NSM"])
     drive = SmartDrive.of(part_of(presets.load(SMART), _PARTS))

@@ -46,7 +46,7 @@ _MEASURED: dict[str, tuple[str, dict[str, Any], int, int, int, int]] = {
 
 
 def preset_of(name: str, changes: Mapping[str, Any], parts: int) -> presets.Preset:
-    """One of so many parts of a drive with other values of its parameters."""
+    """One of `parts` parts of a drive with other values of its parameters."""
     return part_of(DriveInUse(name, changes).load(), parts)
 
 

@@ -150,7 +150,7 @@ def reproduce(
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
     devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
     seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.seed)] = 2009,
-    seeds: Annotated[int, fields.Count("Judge under so many seeds, and say which verdicts flip.")] = 1,
+    seeds: Annotated[int, fields.Count("Judge under N seeds, and say which verdicts flip.")] = 1,
     fresh: fields.Fresh = False,
     force: fields.Force = False,
     listed: Annotated[bool, Field("List the papers instead.", constant=_is_listing, provenance=False)] = False,

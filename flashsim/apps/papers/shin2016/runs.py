@@ -79,7 +79,7 @@ class BucketSetup:
 
 
 def grace_setup(memory: float, pages: int = PAGES, share: float = SHARE) -> BucketSetup:
-    """The original method with Grace hash's buffers for so many MB of memory (equations 1 to 3), of which a share is used."""
+    """The original method with Grace hash's buffers for `memory` MB of memory (equations 1 to 3), of which a share is used."""
     division = grace_hash(pages, pages, int(memory * PER_MB * share))
     return BucketSetup(TRADITIONAL, division.buckets, division.output, division.input)
 

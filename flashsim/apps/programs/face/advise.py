@@ -23,7 +23,7 @@ from flashsim.experiments.replaying.survey import first_requests, survey
 from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
-from flashsim.operations.face._traces import lasting, part_of, trace_file
+from flashsim.operations.face._traces import TracePart, lasting, part_of, trace_file
 from flashsim.operations.face.trace import Trace, served_share
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
@@ -158,7 +158,7 @@ def advise(
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
     seed: fields.Seed = 0,
-    **part: Unpack[fields.TracePart],
+    **part: Unpack[TracePart],
 ) -> AdviseOutcome:
     """Compare drives under a load: latencies as recorded, the greatest load within a bound, write amplification and life, and energy.
 

@@ -28,7 +28,7 @@ from flashsim.experiments.replaying.survey import Survey, survey, warn_of
 from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Job, Settings, make
 from flashsim.operations import fields
-from flashsim.operations.face._traces import lasting, part_of, trace_file
+from flashsim.operations.face._traces import TracePart, lasting, part_of, trace_file
 from flashsim.operations.face.trace import Trace
 from flashsim.operations.fields import Count, Name, Number
 from flashsim.operations.operation import operation
@@ -145,7 +145,7 @@ class FleetOutcome(Outcome):
         yield from (self.title, "", Explanation(self.verdict()), "", self._table())
 
     def verdict(self) -> str:
-        """How many drives fail."""
+        """Sentence on the drives that fail."""
         known = [row["years"] for row in self.result.rows() if row["years"] is not None]
         if not known:
             return "How long the drives live is not known: their rated erases are not, or nothing is written."
@@ -195,7 +195,7 @@ def fleet(
     cluster: Annotated[str | None, Name("A Dask scheduler, whose workers make the runs.", "ADDRESS", provenance=False)] = None,
     fresh: fields.Fresh = False,
     seed: fields.Seed = 0,
-    **part: Unpack[fields.TracePart],
+    **part: Unpack[TracePart],
 ) -> FleetOutcome:
     """Run a load on many drives of one kind: tails, write amplification and lives over drives.
 

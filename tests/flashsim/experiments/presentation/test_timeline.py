@@ -121,7 +121,7 @@ def test_memory_holds_only_what_is_not_yet_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("preset", ["intel-x25e-64gb", "toshiba-5400-320gb", "nvme-tlc-1tb"])
 def test_replays_draw_timelines_that_obey_the_rules(preset: str, flashsim: Run, test_data: Path) -> None:
     trace = test_data / "mqsim" / "tpcc-small.trace"
-    result = flashsim(f"trace replay {trace} --on {preset} --scale-offsets --limit 400 --timeline t.json.gz")
+    result = flashsim(f"trace replay {trace} --device {preset} --wrap --limit 400 --timeline t.json.gz")
     assert result.exit_code == 0, result.output
     document = load(Path("t.json.gz"))
     assert document["otherData"]["parameters"]["device"] == preset
@@ -157,7 +157,7 @@ def test_a_real_file_has_no_timeline(flashsim: Run, here: Path) -> None:
 )
 def test_bad_timelines_are_refused_and_leave_nothing(options: str, says: str, flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text("0.5 0 0 8 1\n")
-    result = flashsim(f"trace replay a.txt --on ocz-core-60gb {options}")
+    result = flashsim(f"trace replay a.txt --device ocz-core-60gb {options}")
     assert result.exit_code != 0 and says in f"{result.output}{result.exception}"
     assert [path.name for path in here.iterdir()] == ["a.txt"]
 

@@ -68,7 +68,7 @@ def test_blocks_are_cells_and_retired_ones_are_blank(count: int) -> None:
 
 def test_a_replay_fills_its_folder(flashsim: Run, here: Path) -> None:
     (here / "a.txt").write_text("".join(f"{number * 100_000} 0 {number % 400 * 64} 8 {number % 2}\n" for number in range(2000)))
-    assert flashsim("trace replay a.txt --on ocz-core-60gb --out-dir shown").exit_code == 0
+    assert flashsim("trace replay a.txt --device ocz-core-60gb --out-dir shown").exit_code == 0
     assert {path.name for path in (here / "shown").iterdir()} == {
         "report.html", "operations.csv", "latency.svg", "busy.csv", "busy.svg", "write_amplification.csv", "write_amplification.svg",
         "blocks.svg",
@@ -76,7 +76,7 @@ def test_a_replay_fills_its_folder(flashsim: Run, here: Path) -> None:
     for path in (here / "shown").glob("*.svg"):
         assert ET.parse(path).getroot().tag.endswith("svg")
     assert len(pd.read_csv(here / "shown" / "busy.csv")) == 8 + 4 + 2
-    assert flashsim("trace replay a.txt --on toshiba-5400-320gb --out-dir disk").exit_code == 0
+    assert flashsim("trace replay a.txt --device toshiba-5400-320gb --out-dir disk").exit_code == 0
     assert not list((here / "disk").glob("*ampl*")) and not (here / "disk" / "blocks.svg").exists()
 
 

@@ -31,7 +31,7 @@ def small(here: Path) -> Path:
 
 
 def test_a_replay_begins_in_the_steady_state(flashsim: Run, small: Path) -> None:
-    result = flashsim("trace replay a.txt --on small.toml --precondition steady,erases=100:10 --json r.json")
+    result = flashsim("trace replay a.txt --device small.toml --precondition steady,erases=100:10 --json r.json")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("r.json").read_text())
     assert f"state before: {told['state']}" in result.stdout
@@ -46,7 +46,7 @@ def test_a_replay_begins_in_the_steady_state(flashsim: Run, small: Path) -> None
 def test_a_replay_on_an_empty_drive_reads_nothing(flashsim: Run, small: Path) -> None:
     read = {}
     for state in ("empty", "sequential"):
-        result = flashsim(f"trace replay a.txt --on small.toml --precondition {state} --json {state}.json")
+        result = flashsim(f"trace replay a.txt --device small.toml --precondition {state} --json {state}.json")
         assert result.exit_code == 0, result.output
         read[state] = json.loads(Path(f"{state}.json").read_text())["duration"]
     assert read["empty"] != read["sequential"]
@@ -82,8 +82,8 @@ def test_what_it_refuses(state: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("trace replay a.txt --on toshiba-5400-320gb --precondition steady", "is a disk"),
-        ("trace replay a.txt --on small.toml --precondition steady --empty", "take one of them"),
+        ("trace replay a.txt --device toshiba-5400-320gb --precondition steady", "is a disk"),
+        ("trace replay a.txt --device small.toml --precondition steady --empty", "take one of them"),
         ("device bench ./a.txt --precondition steady", "is no preset"),
     ],
 )

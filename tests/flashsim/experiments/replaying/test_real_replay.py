@@ -74,9 +74,9 @@ def refused(result: Any, *words: str) -> None:
 
 
 def test_a_real_replay_reports_and_changes_nothing(flashsim: Run, here: Path, disk: Kept) -> None:
-    assert flashsim("trace replay reads --on ./disk --pace asap --depth 4").exit_code == 0
+    assert flashsim("trace replay reads --device ./disk --pace asap --depth 4").exit_code == 0
     disk()
-    result = flashsim("trace replay reads --on ./disk --json r.json --out r.parquet --out-dir shown")
+    result = flashsim("trace replay reads --device ./disk --json r.json --out r.parquet --out-dir shown")
     assert result.exit_code == 0 and "at the trace's times" in result.stdout
     told = json.loads((here / "r.json").read_text())
     assert (told["requests"], told["bytes"], told["moved"], told["widened"], told["holes"]) == (20, 20 * BLOCK, 0, 0, 0)
@@ -90,26 +90,26 @@ def test_a_real_replay_reports_and_changes_nothing(flashsim: Run, here: Path, di
 
 
 def test_writes_are_refused_by_name_or_read_instead(flashsim: Run, here: Path, disk: Kept) -> None:
-    result = flashsim("trace replay mixed --on ./disk --json r.json")
+    result = flashsim("trace replay mixed --device ./disk --json r.json")
     refused(result, "request 1 is a write of 4 KiB at byte 4096", "--allow-write", "--writes-as-reads")
     disk()
-    assert flashsim("trace replay mixed --on ./disk --writes-as-reads --out r.parquet").exit_code == 0
+    assert flashsim("trace replay mixed --device ./disk --writes-as-reads --out r.parquet").exit_code == 0
     assert (rows(here / "r.parquet")["operation"] == READ).all()
     (here / "r.parquet").unlink()
     disk()
 
 
 def test_a_file_is_written_to_if_it_may_be_replaced(flashsim: Run, here: Path, disk: Kept) -> None:
-    refused(flashsim("trace replay mixed --on ./disk --allow-write"), "--force")
+    refused(flashsim("trace replay mixed --device ./disk --allow-write"), "--force")
     disk()
     before = np.fromfile(here / "disk", np.uint8).reshape(-1, BLOCK)
-    assert flashsim("trace replay mixed --on ./disk --allow-write --force").exit_code == 0
+    assert flashsim("trace replay mixed --device ./disk --allow-write --force").exit_code == 0
     after = np.fromfile(here / "disk", np.uint8).reshape(-1, BLOCK)
     assert np.flatnonzero((before != after).any(axis=1)).tolist() == list(range(1, 20, 2))
 
 
 def test_a_file_that_is_made_is_filled_and_removed(flashsim: Run, disk: Kept) -> None:
-    result = flashsim("trace replay mixed --on ./made --allow-write")
+    result = flashsim("trace replay mixed --device ./made --allow-write")
     assert result.exit_code == 0 and "never written" not in result.stdout
     disk()
 
@@ -117,24 +117,24 @@ def test_a_file_that_is_made_is_filled_and_removed(flashsim: Run, disk: Kept) ->
 def test_holes_are_told(flashsim: Run, here: Path, disk: Kept) -> None:
     with (here / "sparse").open("wb") as file:
         file.truncate(SIZE)
-    result = flashsim("trace replay reads --on ./sparse")
+    result = flashsim("trace replay reads --device ./sparse")
     assert result.exit_code == 0 and "80 KiB of sparse were never written" in result.stdout
 
 
 def test_what_lies_beyond_the_end_is_refused_or_wrapped_around(flashsim: Run, here: Path, disk: Kept) -> None:
     write_trace(here / "reads", offset=np.array([0, SIZE - BLOCK, SIZE, 5 * SIZE + 3 * BLOCK]), length=np.full(4, 2 * BLOCK))
-    refused(flashsim("trace replay reads --on ./disk"), "reaches to", "--wrap")
-    result = flashsim("trace replay reads --on ./disk --wrap --out r.parquet")
+    refused(flashsim("trace replay reads --device ./disk"), "reaches to", "--wrap")
+    result = flashsim("trace replay reads --device ./disk --wrap --out r.parquet")
     assert result.exit_code == 0 and "3 of 4 requests" in result.stdout
     assert rows(here / "r.parquet")["offset"].tolist() == [0, SIZE - 2 * BLOCK, 0, 3 * BLOCK]
     write_trace(here / "huge", offset=np.array([0]), length=np.array([2 * SIZE]))
-    refused(flashsim("trace replay huge --on ./disk --wrap"), "request 0 is a read of 2 MiB", "holds 1 MiB")
+    refused(flashsim("trace replay huge --device ./disk --wrap"), "request 0 is a read of 2 MiB", "holds 1 MiB")
 
 
 def test_requests_that_are_no_whole_blocks_are_refused_or_widened(flashsim: Run, here: Path, disk: Kept) -> None:
     write_trace(here / "reads", offset=np.array([0, 3, BLOCK - 1]), length=np.array([BLOCK, 2, 2]))
-    refused(flashsim("trace replay reads --on ./disk"), "request 1 is a read of 2 B at byte 3", "--widen")
-    result = flashsim("trace replay reads --on ./disk --widen --out r.parquet")
+    refused(flashsim("trace replay reads --device ./disk"), "request 1 is a read of 2 B at byte 3", "--widen")
+    result = flashsim("trace replay reads --device ./disk --widen --out r.parquet")
     assert result.exit_code == 0 and "2 of 3 requests were widened" in result.stdout
     found = rows(here / "r.parquet")
     assert (found["offset"] <= [0, 3, BLOCK - 1]).all() and (found["offset"] + found["length"] >= [BLOCK, 5, BLOCK + 1]).all()
@@ -155,7 +155,7 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "nothing": ({}, "--limit 0", ["limit: 0"]),
     "timeline": ({}, "--timeline t.json", ["--timeline", "no preset"]),
     "precondition": ({}, "--precondition steady", ["--precondition", "no preset"]),
-    "its own output": ({}, "--out disk", ["also what --on names"]),
+    "its own output": ({}, "--out disk", ["also what --device names"]),
 }
 
 
@@ -163,24 +163,24 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
 def test_bad_requests_and_options_are_refused(name: str, flashsim: Run, here: Path, disk: Kept) -> None:
     columns, options, words = BAD[name]
     write_trace(here / "reads", offset=np.arange(3) * BLOCK, length=np.full(3, BLOCK), **columns)
-    refused(flashsim(f"trace replay reads --on ./disk {options} --json r.json"), *words)
+    refused(flashsim(f"trace replay reads --device ./disk {options} --json r.json"), *words)
     disk()
 
 
 @with_each(
     "line, words",
     [
-        ("replay reads --on ./none", ["cannot read none"]),
-        ("replay reads --on ./no/folder", ["cannot read no/folder"]),
-        ("replay reads --on ./no/folder --allow-write", ["no folder no"]),
-        ("replay reads --on ./", ["neither a file nor a block device"]),
-        ("replay reads --on /dev/null", ["neither a file nor a block device"]),
-        ("replay none --on ./disk", ["none"]),
-        ("replay disk --on ./disk", ["disk", "known are"]),
-        ("replay cut --on ./disk", ["cut"]),
-        ("replay reads --on ocz-core-60gb --allow-write", ["--allow-write", "is a preset"]),
-        ("replay reads --on ocz-core-60gb --engine fio", ["--engine", "is a preset"]),
-        ("replay reads --on ./disk --engine fio --pace think", ["asap and timed only"]),
+        ("replay reads --device ./none", ["cannot read none"]),
+        ("replay reads --device ./no/folder", ["cannot read no/folder"]),
+        ("replay reads --device ./no/folder --allow-write", ["no folder no"]),
+        ("replay reads --device ./", ["neither a file nor a block device"]),
+        ("replay reads --device /dev/null", ["neither a file nor a block device"]),
+        ("replay none --device ./disk", ["none"]),
+        ("replay disk --device ./disk", ["disk", "known are"]),
+        ("replay cut --device ./disk", ["cut"]),
+        ("replay reads --device ocz-core-60gb --allow-write", ["--allow-write", "is a preset"]),
+        ("replay reads --device ocz-core-60gb --engine fio", ["--engine", "is a preset"]),
+        ("replay reads --device ./disk --engine fio --pace think", ["asap and timed only"]),
     ],
 )
 def test_bad_places_are_refused(line: str, words: list[str], flashsim: Run, here: Path, disk: Kept) -> None:
@@ -192,7 +192,7 @@ def test_bad_places_are_refused(line: str, words: list[str], flashsim: Run, here
 
 def test_without_fio_its_engine_is_refused(flashsim: Run, disk: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    refused(flashsim("trace replay reads --on ./disk --engine fio --out r.parquet"), "fio is not installed", "--engine builtin")
+    refused(flashsim("trace replay reads --device ./disk --engine fio --out r.parquet"), "fio is not installed", "--engine builtin")
     disk()
 
 
@@ -202,7 +202,7 @@ def test_what_fio_says_when_it_fails_is_told(flashsim: Run, here: Path, disk: Ke
     (here / "bin" / "fio").write_text("#!/bin/sh\necho 'fio: the drive is on fire' >&2\nexit 1\n")
     (here / "bin" / "fio").chmod(0o755)
     monkeypatch.setenv("PATH", f"{here / 'bin'}:{os.environ['PATH']}")
-    refused(flashsim("trace replay reads --on ./disk --engine fio --out r.parquet"), "the drive is on fire")
+    refused(flashsim("trace replay reads --device ./disk --engine fio --out r.parquet"), "the drive is on fire")
     shutil.rmtree(here / "bin")
     disk()
 
@@ -221,12 +221,12 @@ def test_no_direct_io_is_refused_unless_the_page_cache_will_do(
         return plain(path, flags, mode, **more)
 
     monkeypatch.setattr(os, "open", without)
-    refused(flashsim("trace replay reads --on ./disk"), "O_DIRECT", "--buffered")
-    refused(flashsim("trace replay mixed --on ./made --allow-write"), "O_DIRECT", "--buffered")
+    refused(flashsim("trace replay reads --device ./disk"), "O_DIRECT", "--buffered")
+    refused(flashsim("trace replay mixed --device ./made --allow-write"), "O_DIRECT", "--buffered")
     disk()
-    result = flashsim("trace replay reads --on ./disk --buffered")
+    result = flashsim("trace replay reads --device ./disk --buffered")
     assert result.exit_code == 0 and "threads, through the page cache" in result.stdout
-    assert flashsim("trace replay mixed --on ./made --allow-write --buffered").exit_code == 0
+    assert flashsim("trace replay mixed --device ./made --allow-write --buffered").exit_code == 0
     disk()
 
 
@@ -253,12 +253,12 @@ def test_without_permission_nothing_happens() -> None:
         for name, mode in (("secret", 0o600), ("public", 0o644)):
             (folder / name).write_bytes(bytes(SIZE))
             (folder / name).chmod(mode)
-        places = ["reads --on ./secret", "writes --on ./public --allow-write --force", "writes --on ./made --allow-write"]
+        places = ["reads --device ./secret", "writes --device ./public --allow-write --force", "writes --device ./made --allow-write"]
         lines = json.dumps([f"trace replay {place}" for place in places])
         command = [sys.executable, "-c", AS_A_STRANGER, lines]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-        told = [[2, f"flashsim: --on: cannot open {name}: Permission denied\n"] for name in ("secret", "public", "made")]
+        told = [[2, f"flashsim: --device: cannot open {name}: Permission denied\n"] for name in ("secret", "public", "made")]
         assert json.loads(done.stdout) == told
         assert (folder / "public").read_bytes() == (folder / "secret").read_bytes() == bytes(SIZE)
         assert len(list(folder.iterdir())) == 4
@@ -268,8 +268,8 @@ def test_without_permission_nothing_happens() -> None:
 
 def test_a_file_that_is_swapped_to_is_never_written(flashsim: Run, here: Path, disk: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "_swaps", lambda: [str(here / "disk")])
-    refused(flashsim("trace replay mixed --on ./disk --allow-write --force"), "in use for swapping", "never written")
-    assert flashsim("trace replay reads --on ./disk").exit_code == 0
+    refused(flashsim("trace replay mixed --device ./disk --allow-write --force"), "in use for swapping", "never written")
+    assert flashsim("trace replay reads --device ./disk").exit_code == 0
     disk()
 
 
@@ -288,7 +288,7 @@ def test_both_engines_move_the_bytes_of_a_join_that_ran_on_a_real_file(flashsim:
     assert flashsim(f"{join} --allow-write --trace join.parquet").exit_code == 0
     recorded = rows(here / "join.parquet")
     for engine in ("builtin", "fio"):
-        line = f"trace replay join.parquet --on ./disk --allow-write --engine {engine} --pace asap --depth 4 --json {engine}.json"
+        line = f"trace replay join.parquet --device ./disk --allow-write --engine {engine} --pace asap --depth 4 --json {engine}.json"
         result = flashsim(line)
         assert result.exit_code == 0, result.output
         told = json.loads((here / f"{engine}.json").read_text())
@@ -327,7 +327,7 @@ main()
 def test_an_interrupt_ends_what_is_outstanding(tmp_path: Path) -> None:
     """A replay that lasts for an hour; the file that was made for it goes as well."""
     write_trace(tmp_path / "slow", operation=np.full(2, WRITE), arrival=np.array([0, 3600 * 10**9]))
-    process = start("trace replay slow --on ./made --allow-write --out o.parquet", tmp_path, ("-c", SIGN_OF_A_WAIT))
+    process = start("trace replay slow --device ./made --allow-write --out o.parquet", tmp_path, ("-c", SIGN_OF_A_WAIT))
     assert process.stdout is not None and process.stdout.readline() == "waiting\n"  # the first request has completed
     assert (tmp_path / "made").exists()
     os.killpg(process.pid, signal.SIGINT)
@@ -345,9 +345,9 @@ def test_memory_files_work_with_or_without_direct_io(flashsim: Run, here: Path, 
     except OSError as problem:
         pytest.skip(f"/dev/shm: {problem.strerror}")
     try:
-        result = flashsim(f"trace replay reads --on {target}")
+        result = flashsim(f"trace replay reads --device {target}")
         if result.exit_code:
             refused(result, "--buffered")
-        assert flashsim(f"trace replay reads --on {target} --buffered").exit_code == 0
+        assert flashsim(f"trace replay reads --device {target} --buffered").exit_code == 0
     finally:
         target.unlink()

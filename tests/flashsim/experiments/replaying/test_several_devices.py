@@ -22,7 +22,7 @@ from tests.flashsim.experiments.replaying.test_real_replay import refused
 from traces.file.recording import CausedRequests
 from traces.file.schema import open_trace, provenance_of
 
-ON = "--on disk=./disk.bin --on ssd=./ssd.bin --on log=./log.bin"
+ON = "--device disk=./disk.bin --device ssd=./ssd.bin --device log=./log.bin"
 
 
 def asked(**others: Any) -> PoolStudy:
@@ -101,11 +101,11 @@ def test_from_python(here: Path, recorded: Path) -> None:
     ("options", "words"),
     [
         (ON.replace("log=", "lgo="), ["lgo", "did you mean log"]),
-        ("--on disk=./disk.bin --on ssd=./ssd.bin", ["nothing for log", "log=PATH"]),
-        ("--on disk=./disk.bin --on ./ssd.bin", ["./ssd.bin", "NAME=PATH"]),
-        (f"{ON} --on disk=./other.bin", ["disk has disk.bin already"]),
-        (f"{ON} --on 0=./other.bin", ["device 0 is disk, and has disk.bin already"]),
-        ("--on disk=./disk.bin --on ssd=./disk.bin --on log=./log.bin", ["ssd=", "disk has that file"]),
+        ("--device disk=./disk.bin --device ssd=./ssd.bin", ["nothing for log", "log=PATH"]),
+        ("--device disk=./disk.bin --device ./ssd.bin", ["./ssd.bin", "NAME=PATH"]),
+        (f"{ON} --device disk=./other.bin", ["disk has disk.bin already"]),
+        (f"{ON} --device 0=./other.bin", ["device 0 is disk, and has disk.bin already"]),
+        ("--device disk=./disk.bin --device ssd=./disk.bin --device log=./log.bin", ["ssd=", "disk has that file"]),
         (f"{ON} --engine fio --pace asap", ["fio"]),
         (f"{ON} --against ocz-core-60gb", ["--against"]),
         (f"{ON} --empty", ["--empty"]),

@@ -64,7 +64,7 @@ def test_a_join_costs_what_the_command_says(flashsim: Run, here: Path) -> None:
 
 def test_a_replay_shows_what_the_command_says(flashsim: Run, here: Path) -> None:
     assert flashsim(f"{SMALL_JOIN} --trace told.parquet").exit_code == 0
-    assert flashsim("trace replay told.parquet --on ocz-core-60gb --json replayed.json").exit_code == 0
+    assert flashsim("trace replay told.parquet --device ocz-core-60gb --json replayed.json").exit_code == 0
     theirs = json.loads((here / "replayed.json").read_text())
     ours = fs.replay("told.parquet", "ocz-core-60gb")
     for row in ours.summary().itertuples():

@@ -109,7 +109,7 @@ def test_python_and_the_command_replay_alike(here: Path, flashsim: Run) -> None:
     Path("a.csv").write_text("Stamp,Offset,Length,Op\n" + "".join(f"{time},{time * 8},8,read\n" for time in range(9)), encoding="utf-8")
     told = {"format": "csv", "columns": "time=Stamp:ms,offset=Offset:sectors,length=Length:sectors,operation=Op", "window": "5ms"}
     ours = fs.replay("a.csv", ["intel-x25e-64gb", "micron-p300"], precondition="random:0.01", **told).summary()
-    line = "trace replay a.csv --on intel-x25e-64gb --on micron-p300 --precondition random:0.01 --json r.json"
+    line = "trace replay a.csv --device intel-x25e-64gb --device micron-p300 --precondition random:0.01 --json r.json"
     done = flashsim(f"{line} {' '.join(f'--{name} {value}' for name, value in told.items())}")
     assert done.exit_code == 0 and done.stdout.count("state before: 1% written at random") == 2
     assert ours["requests"].tolist() == [5, 5] or ours["requests"].tolist() == [6, 6]
