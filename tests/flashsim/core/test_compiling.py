@@ -53,7 +53,8 @@ def test_processes_leave_their_parts_in_the_cache(empty_cache: Path) -> None:
 
 
 def test_a_process_that_dies_leaves_its_parts_to_whoever_needs_them(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "_START", "import sys; sys.stdin.read()")  # never answers
+    silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    monkeypatch.setattr(compiling, "python_command", lambda function: silent)
     compilation = Compilation(parts_of(["flashsim.ssd.engine.drive"]))
     assert wait_until(lambda: bool(compilation._workers))
     compilation.stop()
