@@ -28,7 +28,7 @@ class Ahead:
     def part(self, count: int) -> Self:
         """The first `count` blocks."""
         ends = self.ends[:count]
-        return replace(self, blocks=self.blocks.part(0, count), tuples=self.tuples.chosen(slice(int(ends[-1]))), ends=ends)
+        return replace(self, blocks=self.blocks.part(0, count), tuples=self.tuples.select(slice(int(ends[-1]))), ends=ends)
 
     def having(self, *work: Mapping[str, Integers]) -> Blocks:
         """The reads, with more work behind each."""

@@ -150,4 +150,4 @@ class _Held(Scanned):
     def scan(self, request: Read) -> Scan:
         yield from ()
         numbers = ranges(request.starts * self._a_page, request.counts * self._a_page)
-        return self._content.chosen(numbers[numbers < self.tuples])
+        return self._content.select(numbers[numbers < self.tuples])

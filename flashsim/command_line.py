@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from flashsim import __version__
 from flashsim.command_table import COMMANDS, GROUPS, Places
-from flashsim.core.errors import LONGEST_WORD, FlashsimError, StandardOutputError, printable, shortened
+from flashsim.core.errors import LONGEST_WORD, FlashsimError, StandardOutputError, printable, shorten
 from flashsim.core.preset_files import ALLOW_CODE
 from flashsim.experiments.presentation.progress import screen
 from flashsim.experiments.runs import interrupts
@@ -134,8 +134,8 @@ def _of_typer(problem: SystemExit) -> bool:
 
 
 def _say(message: str) -> None:
-    words = (shortened(word, LONGEST_WORD) for word in printable(message).split())
-    print(f"flashsim: {shortened(' '.join(words), _LONGEST_LINE)}", file=sys.stderr)
+    words = (shorten(word, LONGEST_WORD) for word in printable(message).split())
+    print(f"flashsim: {shorten(' '.join(words), _LONGEST_LINE)}", file=sys.stderr)
 
 
 app = typer.Typer(name="flashsim", cls=OneLineErrors, rich_markup_mode=None, pretty_exceptions_enable=False, invoke_without_command=True)

@@ -13,7 +13,7 @@ _OPERATIONS, _APPS = "flashsim.operations", "flashsim.apps"
 Places = Mapping[str, str | Mapping[str, str]]
 
 
-def _declared() -> tuple[Places, dict[str, str]]:
+def _read_declarations() -> tuple[Places, dict[str, str]]:
     commands: dict[str, Any] = {}
     groups: dict[str, str] = {}
     apps = sorted(path.parent.name for path in Path(__file__).parent.glob("apps/*/__init__.py"))
@@ -27,7 +27,7 @@ def _declared() -> tuple[Places, dict[str, str]]:
     return commands, groups
 
 
-COMMANDS, GROUPS = _declared()
+COMMANDS, GROUPS = _read_declarations()
 
 
 def functions() -> dict[str, str]:

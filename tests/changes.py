@@ -82,7 +82,7 @@ class Selection:
         said = "\n".join(each for each in strings if is_run or " " not in each)
         words = {*re.findall(r"[\w.*-]+", said)}
         dotted = {*_DOTTED.findall(code)} if node != _COMPLETION else set()
-        names = dotted.union(self.tree.imported(f"{code}\n{said if is_run else ''}".encode()))
+        names = dotted.union(self.tree.imports_of(f"{code}\n{said if is_run else ''}".encode()))
         edges = {each for name in names for each in _prefixes(name) if each in self.nodes} - {node}
         edges |= {each for name in dotted if name.endswith(".{") for each in self.modules if each.startswith(name[:-1])}
         if is_run:

@@ -246,6 +246,16 @@ def functions(path: Path) -> list[ast.FunctionDef]:
     return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
 
 
+#: Names of functions that stay: the field's adjectives beside a field of that kind, functions that students write, and nouns.
+PARTICIPLES = {"joined", "measured", "pinned", "published", "bound", "recovered", "unfinished"}
+IRREGULAR = "bound|broken|chosen|done|drawn|found|given|held|hidden|kept|left|lost|made|met|sent|shown|taken|told|worn|written"
+
+
+def test_a_function_is_not_named_by_a_participle_alone() -> None:
+    names = {function.name.strip("_") for path in SOURCES for function in functions(path)}
+    assert {name for name in names if re.fullmatch(rf"[a-z]*[^e]ed|{IRREGULAR}", name)} - PARTICIPLES == set()
+
+
 def test_no_kernel_takes_more_than_twelve_parameters_and_none_that_a_user_writes_more_than_five() -> None:
     """State travels in named groups; what a member of a family defines is what a user writes."""
     for path in SOURCES:

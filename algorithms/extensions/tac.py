@@ -15,7 +15,7 @@ this does not, nor does Do.  With several partitions the coldest page is that of
 
 from collections.abc import Mapping
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE, NONE, Parameter
 from flashsim.storage.extension import state
@@ -88,7 +88,7 @@ def on_evict(ext: state.Extension, page: int, flags: int) -> int:
 def on_fetch(ext: state.Extension, page: int, flags: int) -> int:
     """Warmer than the coldest page, or while there is room."""
     _warm(ext, page, flags)
-    if flags & FOR_UPDATE and mixed(int(page + ext.numbers[state.MISSES])) * 100 >> 32 < ext.numbers[_LOST]:
+    if flags & FOR_UPDATE and mix_bits(int(page + ext.numbers[state.MISSES])) * 100 >> 32 < ext.numbers[_LOST]:
         return 0
     partition = partition_of(ext, page)
     if ext.numbers[state.FILL] > 0 or ext.pages[page, state.FRAME] or ext.partitions[partition, state.FREE] != NONE:

@@ -67,10 +67,10 @@ class DividedRows:
         for file in self._files:
             for first, pages in spans(file.pages, self._room):
                 tuples = yield from read_block(file, first, pages, self._page_io)
-                rows = tuples.chosen(np.argsort(tuples.keys, kind="stable"))
+                rows = tuples.select(np.argsort(tuples.keys, kind="stable"))
                 yield Cpu({Work.COMPARE: len(rows) * len(rows).bit_length()})
                 for begin in range(0, len(rows), BATCH):
-                    part = rows.chosen(slice(begin, begin + BATCH))
+                    part = rows.select(slice(begin, begin + BATCH))
                     partners = yield from self._cache.collect(part.keys, of_s=not self._of_s)
                     yield Emit(*((partners, part.rows) if self._of_s else (part.rows, partners)))
                     yield Cpu({Work.EMIT: len(part)})

@@ -21,7 +21,7 @@ from flashsim.core.request import Integers, total
 from flashsim.execution.requests import Acquire, Algorithm, Answer, Cpu, Latch, Release, Request, Work
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
-from flashsim.storage.rows import Tuples, masked
+from flashsim.storage.rows import Tuples, apply_mask
 from models.allocation.buffers import GraceAllocation, exact
 from models.allocation.divisions import bucket_division, nested_loops
 
@@ -165,8 +165,8 @@ class Resident:
         self._threshold = choices[order[rank]]
         stays = self.holds(hashes)
         self._tuples, self._hashes, self._bytes = [], [], 0
-        self.admit(tuples.chosen(stays), hashes[stays])
-        return tuples.chosen(~stays), hashes[~stays]
+        self.admit(tuples.select(stays), hashes[stays])
+        return tuples.select(~stays), hashes[~stays]
 
     def tuples(self) -> tuple[Tuples, Hashes]:
         return gather(self._tuples), np.concatenate([np.zeros(0, np.uint64), *self._hashes])
@@ -195,11 +195,11 @@ class _Keeping:
             yield Acquire(self._latch)
         self._pages_read += pages
         stays = resident.holds(hashes)
-        resident.admit(tuples.chosen(stays), masked(hashes, stays))
+        resident.admit(tuples.select(stays), apply_mask(hashes, stays))
         surplus = resident.demote(self._pages_read / self._r.pages) if resident.overfull else None
         if self._latch is not None:
             yield Release(self._latch)
-        yield from put(tuples.chosen(~stays), bucket_numbers(masked(hashes, ~stays), self._count))
+        yield from put(tuples.select(~stays), bucket_numbers(apply_mask(hashes, ~stays), self._count))
         if surplus is not None:
             yield from put(surplus[0], bucket_numbers(surplus[1], self._count))
 
@@ -214,10 +214,10 @@ class _Keeping:
             ahead = ahead.part(fitting)
             hashes, stays = hashes[: len(ahead.tuples)], stays[: len(ahead.tuples)]
         tuples, goes = ahead.tuples, ~stays
-        resident.admit(tuples.chosen(stays), masked(hashes, stays))
+        resident.admit(tuples.select(stays), apply_mask(hashes, stays))
         self._pages_read += total(ahead.blocks.counts)
         blocks = ahead.having({Work.HASH: np.diff(ahead.ends, prepend=0)})
-        yield from put(blocks, tuples.chosen(goes), bucket_numbers(masked(hashes, goes), self._count), ends_of(goes, ahead.ends))
+        yield from put(blocks, tuples.select(goes), bucket_numbers(apply_mask(hashes, goes), self._count), ends_of(goes, ahead.ends))
         return fitting
 
 
@@ -236,16 +236,16 @@ class _Meeting:
         yield Cpu({Work.HASH: len(tuples)})
         hashes = hash_keys(tuples.keys, self._level)
         meets = self._resident.holds(hashes)
-        yield from probe(self._table, tuples.chosen(meets), masked(hashes, meets))
-        yield from put(tuples.chosen(~meets), bucket_numbers(masked(hashes, ~meets), self._count))
+        yield from probe(self._table, tuples.select(meets), apply_mask(hashes, meets))
+        yield from put(tuples.select(~meets), bucket_numbers(apply_mask(hashes, ~meets), self._count))
 
     def ahead(self, ahead: Ahead, put: PutBlocks) -> Generator[Request, Answer, int]:
         hashes = hash_keys(ahead.tuples.keys, self._level)
         meets = self._resident.holds(hashes)
         goes, tuples, ends = ~meets, ahead.tuples, ahead.ends
-        work = yield from probe_ahead(self._table, tuples.chosen(meets), ends_of(meets, ends), masked(hashes, meets))
+        work = yield from probe_ahead(self._table, tuples.select(meets), ends_of(meets, ends), apply_mask(hashes, meets))
         blocks = ahead.having({Work.HASH: np.diff(ends, prepend=0)}, work)
-        yield from put(blocks, tuples.chosen(goes), bucket_numbers(masked(hashes, goes), self._count), ends_of(goes, ends))
+        yield from put(blocks, tuples.select(goes), bucket_numbers(apply_mask(hashes, goes), self._count), ends_of(goes, ends))
         return len(ends)
 
 

@@ -152,7 +152,7 @@ class KeyColumn(Scanned):
         tuples = yield Read(base, *extents_of(pages, page_io=self.page_io), parts=self.parts, columns=("key",), attributes=self.attributes)
         assert isinstance(tuples, Tuples)
         rows = key_tuples(tuples.keys, ranges(base.first_rows[pages], np.diff(tuples.pages)))
-        return rows if selection is None else rows.chosen(selection.rows[rows.rows])
+        return rows if selection is None else rows.select(selection.rows[rows.rows])
 
 
 def key_column(

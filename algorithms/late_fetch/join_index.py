@@ -90,8 +90,8 @@ class IndexSort:
             tuples = self._take_all()
             full = len(tuples) // self._capacity * self._capacity
             for begin in range(0, full, self._capacity):
-                yield from self._write(tuples.chosen(slice(begin, begin + self._capacity)))
-            self._buffer, self._count = [tuples.chosen(slice(full, None))], len(tuples) - full
+                yield from self._write(tuples.select(slice(begin, begin + self._capacity)))
+            self._buffer, self._count = [tuples.select(slice(full, None))], len(tuples) - full
 
     def settle(self, memory: int, fan_in: int, most: int | None = None) -> Algorithm:
         """After the last entry: write entries in memory if there are runs, and merge runs, in so many pages, until there are few enough.
@@ -108,7 +108,7 @@ class IndexSort:
         if not self.runs:
             tuples = yield from _sort(self._take_all())
             for begin in range(0, len(tuples), BATCH):
-                part = tuples.chosen(slice(begin, begin + BATCH))
+                part = tuples.select(slice(begin, begin + BATCH))
                 yield from consume(part, np.zeros(len(part), np.int64))
             return
         yield from merge(self.runs, max(1, memory // len(self.runs)), consume, page_io=self._page_io)
@@ -132,4 +132,4 @@ class IndexSort:
 def _sort(tuples: Tuples) -> Generator[Request, Answer, Tuples]:
     """Sort entries, which takes n log2 n comparisons."""
     yield Cpu({Work.COMPARE: round(len(tuples) * math.log2(max(1, len(tuples))))})
-    return tuples.chosen(np.argsort(tuples.keys, kind="stable"))
+    return tuples.select(np.argsort(tuples.keys, kind="stable"))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from algorithms.page_access.graph import PageGraph, Pages
 from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_frames
 from algorithms.page_access.queues import PAGE, sift, top_but
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.kernel import lean_kernel
 
@@ -115,10 +115,10 @@ def _move_runs(order: Pages, moved: Pages, room: EdgeReplay, enough: int, moves:
     for move in range(moves):
         if fewest <= enough:
             break
-        length = 1 + mixed(4 * move) % min(_LONGEST, edges - 1)
-        begin = mixed(4 * move + 1) % (edges - length + 1)
-        target = mixed(4 * move + 2) % (edges - length + 1)
-        turned = mixed(4 * move + 3) & 1
+        length = 1 + mix_bits(4 * move) % min(_LONGEST, edges - 1)
+        begin = mix_bits(4 * move + 1) % (edges - length + 1)
+        target = mix_bits(4 * move + 2) % (edges - length + 1)
+        turned = mix_bits(4 * move + 3) & 1
         read = 0
         for place in range(edges):
             if target <= place < target + length:

@@ -5,7 +5,7 @@ Which pages it draws is a function of the pool's seed and of how many draws ther
 """
 
 from algorithms.replacement import _circle
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.replacement import FLAGS, PINNED, SEED, SIZE, PolicyPool, PoolState, stay
 
@@ -20,12 +20,12 @@ class Plain(_circle.PlainFrames):
 
     def __init__(self, pool: PolicyPool) -> None:
         super().__init__(pool)
-        self.draws = mixed(pool.seed)
+        self.draws = mix_bits(pool.seed)
 
     def victim(self, page: int) -> int:
         while True:
             self.draws += 1
-            each = self.pages[(mixed(self.draws) * self.pool.size) >> 32]
+            each = self.pages[(mix_bits(self.draws) * self.pool.size) >> 32]
             if not self.pool.pinned(each):
                 return self.give_up(each)
 
@@ -33,7 +33,7 @@ class Plain(_circle.PlainFrames):
 @lean_kernel
 def setup(pool: PoolState) -> None:
     _circle.setup(pool)
-    pool.numbers[_DRAWS] = mixed(int(pool.numbers[SEED]))
+    pool.numbers[_DRAWS] = mix_bits(int(pool.numbers[SEED]))
 
 
 @lean_kernel
@@ -45,7 +45,7 @@ def enter(pool: PoolState, page: int) -> None:
 def victim(pool: PoolState, page: int) -> int:
     while True:
         pool.numbers[_DRAWS] += 1
-        each = pool.words[(mixed(int(pool.numbers[_DRAWS])) * pool.numbers[SIZE]) >> 32]
+        each = pool.words[(mix_bits(int(pool.numbers[_DRAWS])) * pool.numbers[SIZE]) >> 32]
         if not pool.pages[each, FLAGS] & PINNED:
             break
     _circle.forget(pool, each)

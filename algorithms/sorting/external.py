@@ -64,11 +64,11 @@ def _sort(
         order = np.argsort(tuples.keys, kind="stable")
         yield Cpu({Work.COMPARE: len(tuples) * (len(tuples) - 1).bit_length()})
         runs.append(File(f"{folder}/run-{len(runs):03d}", file.layout, expected_pages=pages))
-        tuples = tuples.chosen(order)
+        tuples = tuples.select(order)
         end = int(file.layout.pack(tuples)[: kept + 1][-1]) if kept else 0
-        head = tuples.chosen(slice(0, end))
+        head = tuples.select(slice(0, end))
         if end < len(tuples):
-            yield from write_out(runs[-1], tuples.chosen(slice(end, None)), allocation.workspace, page_io=page_io)
+            yield from write_out(runs[-1], tuples.select(slice(end, None)), allocation.workspace, page_io=page_io)
     number = 0
     while len(runs) > 1:
         number += 1

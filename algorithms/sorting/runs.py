@@ -226,7 +226,7 @@ class Matching:
         middle = begin + int(np.searchsorted(of_s[begin:end], True))
         if middle > begin:
             assert self._output is not None
-            yield from self._output.append(tuples.chosen(slice(begin, middle)))
+            yield from self._output.append(tuples.select(slice(begin, middle)))
         if end > middle:
             if self._output is not None:
                 yield from self._output.finish()

@@ -21,7 +21,7 @@ from typing import Any
 
 from flashsim.core.activity import activity
 from flashsim.core.kept_kernels import KEPT, file_stem
-from flashsim.core.kernel import compiled, entry, folder_of_module
+from flashsim.core.kernel import entry, folder_of_module, is_compiled
 from flashsim.core.members import Family
 from flashsim.core.policies import Policy
 from flashsim.core.processes import cores, python_command
@@ -107,7 +107,7 @@ class Compilation:
     """
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        to_compile = [part for part in parts if not part.is_kept()] if compiled() else []
+        to_compile = [part for part in parts if not part.is_kept()] if is_compiled() else []
         self._queue, self._complete = to_compile, set[Part]()
         self._seconds, self._cores = sum(part.seconds for part in to_compile), min(cores(), _MOST)
         self._lock = threading.Lock()

@@ -22,10 +22,10 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def shortened(text: str, most: int = _LONGEST) -> str:
+def shorten(text: str, most: int = _LONGEST) -> str:
     """A text that a message can hold: of a longer one its beginning and end, and how long it is.
 
-    >>> shortened("9" * 5000, 20)
+    >>> shorten("9" * 5000, 20)
     '9999999999...9999999999 (5,000 characters)'
     """
     half = most // 2
@@ -38,7 +38,7 @@ def in_one_line(problem: BaseException) -> str:
     >>> in_one_line(ValueError("not  a number"))
     'ValueError: not a number'
     """
-    return shortened(f"{type(problem).__name__}: {' '.join(str(problem).split()) or 'no reason given'}")
+    return shorten(f"{type(problem).__name__}: {' '.join(str(problem).split()) or 'no reason given'}")
 
 
 class Wording(str):
@@ -83,7 +83,7 @@ def python_wording(text: str) -> str:
 
 
 def _in_one_line(message: str) -> str:
-    return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shortened(word[0], LONGEST_WORD), printable(message))
+    return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: shorten(word[0], LONGEST_WORD), printable(message))
 
 
 class FlashsimError(Exception):
@@ -118,7 +118,7 @@ class InvalidParameterError(FlashsimError, ValueError):
     """A value outside the bounds of its parameter."""
 
     def __init__(self, parameter: str, value: object, bound: str) -> None:
-        super().__init__(parameter + f": {shortened(str(value))}, but " + bound)
+        super().__init__(parameter + f": {shorten(str(value))}, but " + bound)
         self.parameter = parameter
         self.value = value
         self.bound = bound
@@ -136,7 +136,7 @@ class UnknownNameError(FlashsimError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.name = str(name)
-        name, choices = shortened(self.name), sorted(known)
+        name, choices = shorten(self.name), sorted(known)
         lower = {each.lower(): each for each in choices}
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"

@@ -16,7 +16,7 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.core.typing.typeof import typeof_impl
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 
 ENTRIES = 3  #: Entries of an array: its address, and the length of each of at most two dimensions.
 
@@ -42,7 +42,7 @@ class GroupType(types.Type):  # type: ignore[misc]
 
 def group_type(members: Sequence[Any], named: type[tuple[Any, ...]]) -> Any:
     """Type of a group (see `GroupType`); uncompiled, of a named tuple."""
-    if not compiled():
+    if not is_compiled():
         return types.NamedTuple(members, named)
     group = GroupType(members, named)
 

@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 
 _FOR_WRITING, _KEPT_LONG, _DATA = 1, 3, 1
 
@@ -38,7 +38,7 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
 
 
 #: ``prefetch(array, index)`` in a kernel, of an entry or of a row's begin.
-prefetch: Any = intrinsic(_prefetch) if compiled() else _nothing
+prefetch: Any = intrinsic(_prefetch) if is_compiled() else _nothing
 
 
 def _expect_false(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -52,4 +52,4 @@ def _rarely(context: Any, number: Any) -> Any:
 
 
 #: ``rarely(number)`` as a condition in a kernel: True if the number is not 0, which it hardly ever is.
-rarely: Any = intrinsic(_rarely) if compiled() else bool
+rarely: Any = intrinsic(_rarely) if is_compiled() else bool

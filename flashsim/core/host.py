@@ -29,7 +29,7 @@ class Slots(NamedTuple):
     size: int = 1
     by_arrival: bool = False  #: Whether the queues' oldest command is next, and not that of the queue whose turn it is.
 
-    def taken_by(self, operation: int, length: int) -> int:
+    def count_for(self, operation: int, length: int) -> int:
         """Slots of a command of so many bytes, which only reads and writes move: one at least, and all at most."""
         return min(self.number, max(1, -(-length // self.size) if operation <= WRITE else 1))
 
@@ -190,7 +190,7 @@ def next_command(host: Host, queue: int) -> int:
 
 @inlined_kernel
 def slots_of(host: Host, command: int) -> int:
-    """Slots of a command in a device that has a bounded number; see `Slots.taken_by`."""
+    """Slots of a command in a device that has a bounded number; see `Slots.count_for`."""
     row = command - host.scalars.command_base
     length = host.commands[row].length if host.commands[row].operation <= WRITE else 0
     return min(host.scalars.slots, max(1, -(-length // host.scalars.slot_size)))

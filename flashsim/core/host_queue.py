@@ -80,7 +80,7 @@ class HostQueue:
         return int(_next_arrival(self._table.crossing(self.tables)))
 
     @property
-    def unfinished(self) -> Integers:
+    def unfinished_requests(self) -> Integers:
         """The ids of requests that have not completed, ascending."""
         return np.flatnonzero(self.requests.pending > 0) + self.scalars.request_base
 

@@ -108,7 +108,7 @@ class SpecifiedHost:
         self._begin(env, len(self.queues))
 
     @property
-    def unfinished(self) -> Integers:
+    def unfinished_requests(self) -> Integers:
         """The ids of requests that have not completed, ascending."""
         return np.array(sorted(self.open), np.int64)
 
@@ -150,7 +150,7 @@ class SpecifiedHost:
         while able := [queue for queue in self.turns if queue.waiting and queue.in_flight < self.depth]:
             queue = min(able, key=lambda queue: (queue.waiting[0].arrived, queue.waiting[0].id)) if self.slots.by_arrival else able[0]
             request = queue.waiting[0]
-            taken = self.slots.taken_by(request.operation, request.commands[queue.dispatched][1])
+            taken = self.slots.count_for(request.operation, request.commands[queue.dispatched][1])
             if self.slots_taken + taken > self.slots.number > 0:
                 return
             self.slots_taken += taken

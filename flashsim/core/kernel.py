@@ -46,7 +46,7 @@ _LEAN = {"_nrt": False, "error_model": "numpy"}
 _INLINED = {**_LEAN, "forceinline": True}
 
 
-def compiled() -> bool:
+def is_compiled() -> bool:
     """True if kernels run compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
     return not config.DISABLE_JIT
 
@@ -56,7 +56,7 @@ def _digest(module: str, file: str) -> str:
     """A hash of a module, which may be a file of the user's own with others beside it, and of all that it imports."""
     tree = source_tree()
     own = [] if module in tree.sources else own_sources(Path(file))
-    modules = {name for text in own for name in tree.imported(text)} if own else {module}
+    modules = {name for text in own for name in tree.imports_of(text)} if own else {module}
     return tree.digest(tree.closure(modules), _compiler().encode(), *own)
 
 
@@ -80,7 +80,7 @@ def cache_folder(function: Callable[..., Any]) -> Path:
 
 def kernel(function: Function) -> Function:
     """Compile a function of arrays and numbers, in nopython mode, cached on disk."""
-    return _decorated(function, {})
+    return _decorate(function, {})
 
 
 def lean_kernel(function: Function) -> Function:
@@ -89,17 +89,17 @@ def lean_kernel(function: Function) -> Function:
     Where many arrays pass through nested calls, counting references takes longer than the work itself.  An integer division by zero is
     not noticed.
     """
-    return _decorated(function, _LEAN)
+    return _decorate(function, _LEAN)
 
 
 def inlined_kernel(function: Function) -> Function:
     """A `lean_kernel` that is always compiled into its callers, where calls of it take longer than its work by a profile."""
-    return _decorated(function, _INLINED)
+    return _decorate(function, _INLINED)
 
 
 def shared_kernel(function: Function) -> Function:
     """A `lean_kernel` that is never compiled into its callers: for what many kernels of an entry call, where copies would make it long."""
-    return _decorated(function, _LEAN, SharedCompiler)
+    return _decorate(function, _LEAN, SharedCompiler)
 
 
 def in_python(function: Function) -> Function:
@@ -125,8 +125,8 @@ def kernel_of(signature: Any, unlocked: bool = False, seconds: float = 0, on_dem
     """
 
     def decorate(function: Function) -> Function:
-        decorated: Any = _decorated(function, {**_LEAN, "nogil": unlocked})
-        only: Any = _Only(decorated, signature) if compiled() else function
+        decorated: Any = _decorate(function, {**_LEAN, "nogil": unlocked})
+        only: Any = _Only(decorated, signature) if is_compiled() else function
         return cast(Function, only)
 
     return decorate
@@ -173,7 +173,7 @@ def entry(function: Any) -> Any:
 
 def address_of(function: Any) -> Any:
     """Address of a function of `kernel_of`, for kernels that take addresses; uncompiled, the function itself."""
-    return _compiled_here[entry(function)].address if compiled() else function
+    return _compiled_here[entry(function)].address if is_compiled() else function
 
 
 class _Called(CPUDispatcher):  # type: ignore[misc]
@@ -197,12 +197,12 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
         self._cache = KeptKernels(function, partial(cache_folder, function), options.get("_nrt", True))
 
     @cached_property
-    def called(self) -> _Called:
+    def as_callee(self) -> _Called:
         return _Called(self.py_func, self.targetoptions, self._compiler_as_callee)
 
     @property
     def _numba_type_(self) -> Any:  # what a kernel that names this one sees
-        return self.called._numba_type_
+        return self.as_callee._numba_type_
 
     def compile(self, signature: Any) -> Any:
         collects = gc.isenabled()
@@ -215,8 +215,8 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
                 gc.enable()
 
 
-def _decorated(function: Function, options: dict[str, Any], compiler: type[CalleeCompiler] = CalleeCompiler) -> Function:
-    if not compiled():
+def _decorate(function: Function, options: dict[str, Any], compiler: type[CalleeCompiler] = CalleeCompiler) -> Function:
+    if not is_compiled():
         return function
     decorated: Any = _Kernel(function, options, compiler)
     only: Function = decorated

@@ -182,7 +182,7 @@ class EntryCompiler(CalleeCompiler):
 
     def compile_extra(self, function: Any) -> Any:
         """Compile it, and Numba's own functions that it calls as callees."""
-        with _made_by(self.state.targetctx.codegen(), CalleeCode):
+        with _use_code(self.state.targetctx.codegen(), CalleeCode):
             return super().compile_extra(function)
 
 
@@ -193,7 +193,7 @@ def _name(name: str, types: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
 
 
 @contextmanager
-def _made_by(codegen: Any, code: type[_Code]) -> Iterator[None]:
+def _use_code(codegen: Any, code: type[_Code]) -> Iterator[None]:
     usual = codegen._library_class
     codegen._library_class = code
     try:
@@ -204,5 +204,5 @@ def _made_by(codegen: Any, code: type[_Code]) -> Iterator[None]:
 
 def load(context: Any, kept: Any) -> Any:
     """A compile result from what `CompileResult._reduce` made of one."""
-    with _made_by(context.codegen(), EntryCode):
+    with _use_code(context.codegen(), EntryCode):
         return CompileResult._rebuild(context, *kept)

@@ -75,7 +75,7 @@ class Family(Generic[Member]):
 
     def names(self) -> list[str]:
         """The members' names, sorted: those in the folder and installed entry points."""
-        return sorted({*self.own_names(), *(point.name for point in _installed(self.group))})
+        return sorted({*self.own_names(), *(point.name for point in _entry_points(self.group))})
 
     def own_names(self) -> list[str]:
         """Names of the members that are files and packages in the folder, sorted."""
@@ -91,11 +91,11 @@ class Family(Generic[Member]):
 
     def is_defined_in(self, path: Path) -> bool:
         """True if a Python file defines all that a member must; the file is read, and not run."""
-        return self.asked_of(path) is not None
+        return self.count_needed_names(path) is not None
 
-    def asked_of(self, path: Path) -> int | None:
+    def count_needed_names(self, path: Path) -> int | None:
         """The number of names that a Python file defines because a member must; None if one is missing."""
-        needs, defined = {need for need in self.needs if not need.startswith("__")}, _defined(path)
+        needs, defined = {need for need in self.needs if not need.startswith("__")}, _defined_names(path)
         forms = [len(form) for form in self.forms or [()] if defined.issuperset(form)]
         return len(needs) + max(forms) if forms and needs <= defined else None
 
@@ -122,16 +122,16 @@ class Family(Generic[Member]):
         return cast(Member, module)
 
     def _from_name(self, name: str) -> Any:
-        for point in _installed(self.group):
+        for point in _entry_points(self.group):
             if point.name == name:
-                return self._imported(name, point.load)
+                return self._import_module(name, point.load)
         if not self._is_in_folder(name):
             raise UnknownNameError(self.kind, name, self.names())
         for place in self._places():
             path = Path(place) / f"{name.replace('-', '_')}.toml"
             if self.tables and path.is_file():
                 return pkgutil.resolve_name(self.tables)(name, tomllib.loads(path.read_text(encoding="utf-8")))
-        return self._imported(name, lambda: importlib.import_module(f"{self.package}.{name.replace('-', '_')}"))
+        return self._import_module(name, lambda: importlib.import_module(f"{self.package}.{name.replace('-', '_')}"))
 
     def _places(self) -> list[str]:
         spec = importlib.util.find_spec(self.package)
@@ -150,9 +150,9 @@ class Family(Generic[Member]):
         if not path.is_file():
             raise MissingFileError(f"{self.kind}: no file at {path}")
         unique = f"{self.group}.{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-        return self._imported(str(path), lambda: _execute(path, unique))
+        return self._import_module(str(path), lambda: _execute(path, unique))
 
-    def _imported(self, name: str, load: Callable[[], ModuleType]) -> ModuleType:
+    def _import_module(self, name: str, load: Callable[[], ModuleType]) -> ModuleType:
         try:
             return load()
         except FlashsimError:
@@ -191,7 +191,7 @@ def _parts(contract: Any) -> tuple[list[str], dict[str, Any]]:
     return list(needs), usual
 
 
-def _defined(path: Path) -> set[str]:
+def _defined_names(path: Path) -> set[str]:
     """The names that a Python file defines or imports at its top; none if it is not understood."""
     names: set[str] = set()
     try:
@@ -210,7 +210,7 @@ def _defined(path: Path) -> set[str]:
 
 
 @cache
-def _installed(group: str) -> EntryPoints:
+def _entry_points(group: str) -> EntryPoints:
     """The entry points of a group; looking them up reads the metadata of every installed distribution."""
     return entry_points(group=group)
 

@@ -82,7 +82,7 @@ def _room(entries: int) -> int:
 
 
 @inlined_kernel
-def _hashed(page: int) -> int:
+def _hash_page(page: int) -> int:
     """32 bits of which each depends on many of the page's 64."""
     mixed = (page & _LOW) * 0x2545F491 ^ (page >> 32) * 0x27D4EB2F
     return (mixed ^ mixed >> 31) & _LOW
@@ -104,7 +104,7 @@ def _number(ids: Integers, first: int, numbers: Numbers, words: Integers, pages:
         if count + together > pages.shape[0]:
             break
         for each in range(together):
-            hashed = _hashed(ids[row + each])
+            hashed = _hash_page(ids[row + each])
             hashes[each] = hashed
             prefetch(words, _home(hashed, entries))
         for each in range(together):
@@ -116,7 +116,7 @@ def _number(ids: Integers, first: int, numbers: Numbers, words: Integers, pages:
             prefetch(pages, words[place] & _MOST)
         for each in range(together):
             page, place = ids[row + each], hashes[each]
-            hashed = _hashed(page)
+            hashed = _hash_page(page)
             while words[place] >= 0 and (words[place] >> _NUMBER_BITS != hashed or pages[words[place] & _MOST] != page):
                 place = place + 1 if place + 1 < entries else 0
             if words[place] < 0:

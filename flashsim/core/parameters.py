@@ -86,14 +86,14 @@ def _rows(name: str, value: Any) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in rows)
 
 
-def _checked(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
+def _check_value(name: str, value: Any, declared: Mapping[str, Any]) -> Any:
     kind = declared["type"]
     if isinstance(value, int) and abs(value) >= NEVER:
         raise InvalidParameterError(name, _text_of(value), f"it must be below {NEVER}")
     if kind is tuple and declared["parse"]:
         if not isinstance(value, (list, tuple)):
             raise InvalidParameterError(name, repr(value), "it must be a list of durations")
-        return tuple(_checked(name, each, {**declared, "type": int}) for each in value)
+        return tuple(_check_value(name, each, {**declared, "type": int}) for each in value)
     if kind is tuple:
         return _rows(name, value)
     if kind is bool:
@@ -126,7 +126,7 @@ def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
     checked = {}
     for name, field in fields.items():
         if name in values:
-            checked[name] = _checked(name, values[name], field.metadata)
+            checked[name] = _check_value(name, values[name], field.metadata)
         elif field.default is dataclasses.MISSING:
             raise InvalidParameterError(name, "missing", f"it is needed: {field.metadata['meaning']}")
     return cls(**checked)

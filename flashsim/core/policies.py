@@ -19,7 +19,7 @@ from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.kernel import address_of, compiled, pointer_to
+from flashsim.core.kernel import address_of, is_compiled, pointer_to
 from flashsim.core.members import Family
 from flashsim.core.records import VECTOR
 
@@ -47,7 +47,7 @@ class Policy:
 
 def function_in(place: int, function_type: Any) -> Callable[[Policies], Any]:
     """Function that a kernel calls with a device's policies to get the one at a place; it must be a global name of the kernel's module."""
-    if not compiled():
+    if not is_compiled():
         return itemgetter(place)
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -63,7 +63,7 @@ def function_in(place: int, function_type: Any) -> Callable[[Policies], Any]:
 
 def function_at(function_type: Any) -> Callable[[Any], Any]:
     """Function that a kernel calls with an address to get one of that type; it must be a global name of the kernel's module."""
-    if not compiled():
+    if not is_compiled():
         return lambda function: function
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -87,16 +87,16 @@ def policy_vector(members: Mapping[Policy, str], *functions: Any) -> Policies:
     """A device's policies, from the names of the members that define each, for every place from 0 on; functions of `kernel_of` follow."""
     in_order = sorted(members, key=lambda policy: policy.place)
     vector = vector_of([policy.function(members[policy]) for policy in in_order])
-    return np.append(vector, [address_of(each) for each in functions]).astype(np.int64) if compiled() else (*vector, *functions)
+    return np.append(vector, [address_of(each) for each in functions]).astype(np.int64) if is_compiled() else (*vector, *functions)
 
 
 def vector_of(functions: Sequence[Any]) -> Policies:
-    return np.array([pointer_to(function.cres) for function in functions]) if compiled() else tuple(functions)
+    return np.array([pointer_to(function.cres) for function in functions]) if is_compiled() else tuple(functions)
 
 
-def called_at(*functions: Any) -> Policies:
+def addresses_of(*functions: Any) -> Policies:
     """Functions of `flashsim.core.kernel.kernel_of` as kernels take them; without one, a place that nothing is called by."""
-    return np.array([address_of(each) for each in functions] or [0]) if compiled() else functions
+    return np.array([address_of(each) for each in functions] or [0]) if is_compiled() else functions
 
 
 def compiled_member(kind: str, name: str, attribute: str, function: Any, function_type: Any) -> Any:
@@ -106,7 +106,7 @@ def compiled_member(kind: str, name: str, attribute: str, function: Any, functio
     takes, expected = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
     if takes != expected:
         raise FlashsimError(f"{kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {expected}")
-    if not compiled():
+    if not is_compiled():
         return function
     if not isinstance(function, Dispatcher):
         raise FlashsimError(f"{kind}: {attribute} of '{name}' must be decorated with flashsim.core.kernel.lean_kernel")

@@ -46,7 +46,7 @@ def python_command(function: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", start, json.dumps(sys.path), *arguments]
 
 
-def watched(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:
+def call_watched(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process that ends with the one that started it, even if that was killed.
 
     What a worker calls is pickled by name.  This name comes before those of a user's module: `flashsim.siblings` has seen to it that

@@ -91,7 +91,7 @@ class SourceTree:
                     sources[".".join(parts).removesuffix(".__init__")] = path.read_bytes()
         return cls(sources)
 
-    def imported(self, source: bytes) -> tuple[str, ...]:
+    def imports_of(self, source: bytes) -> tuple[str, ...]:
         return tuple(name for each in _imported_names(source) if (name := each.decode()) in self.sources)
 
     def closure(self, modules: Iterable[str], *, members: bool = False) -> set[str]:
@@ -107,7 +107,7 @@ class SourceTree:
                 continue
             reached.add(module)
             if module not in self._imports:
-                self._imports[module] = self.imported(self.sources[module])
+                self._imports[module] = self.imports_of(self.sources[module])
             waiting += self._imports[module]
             if members:
                 waiting += self._members_of(module)

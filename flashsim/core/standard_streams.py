@@ -45,10 +45,10 @@ def guard() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    sys.stdout, sys.stderr = _guarded(sys.stdout, _OUTPUT, "replace"), _guarded(sys.stderr, _ERROR, "backslashreplace")
+    sys.stdout, sys.stderr = _guarded_stream(sys.stdout, _OUTPUT, "replace"), _guarded_stream(sys.stderr, _ERROR, "backslashreplace")
 
 
-def _guarded(stream: TextIO | None, number: int, errors: str) -> TextIO:
+def _guarded_stream(stream: TextIO | None, number: int, errors: str) -> TextIO:
     binary = io.BufferedWriter(_StreamDescriptor(number, was_closed=stream is None))
     encoding = stream.encoding if stream else "utf-8"
     buffered = number == _OUTPUT and not binary.isatty()

@@ -15,7 +15,7 @@ from numba import typeof, types
 from numba.extending import intrinsic
 
 from flashsim.core.groups import ENTRIES, leaves, value_at
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.records import VECTOR
 
 #: The one signature of an engine's compiled loop: its state, the time to which it lets time pass, and how many completions end it before.
@@ -43,7 +43,7 @@ class StateTable:
 
     def crossing(self, state: tuple[Any, ...]) -> State:
         """Argument of a kernel for the state, of which some parts may be others than at the last crossing."""
-        if not compiled():
+        if not is_compiled():
             return state
         for number, part in enumerate(state):
             if part is not self._parts[number]:
@@ -73,11 +73,11 @@ def _type_of(array: Any) -> Any:
 
 def state_of(state_type: Any) -> Callable[[State], Any]:
     """Function that kernels call for a state of that type (``numba.types.NamedTuple``); it must be a global name of the kernel's module."""
-    if not compiled():
+    if not is_compiled():
         return lambda state: state
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def made_again(typing: Any, table: Any) -> Any:
+    def rebuild_state(typing: Any, table: Any) -> Any:
         def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             from numba.np.arrayobj import make_array  # only to compile: loading it takes longer than a start
 
@@ -85,10 +85,10 @@ def state_of(state_type: Any) -> Callable[[State], Any]:
 
         return state_type(VECTOR), lower
 
-    return made_again
+    return rebuild_state
 
 
-if compiled():
+if is_compiled():
 
     @intrinsic  # type: ignore[untyped-decorator]
     def vector_at(typing: Any, address: Any, length: Any) -> Any:

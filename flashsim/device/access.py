@@ -79,7 +79,7 @@ def in_use(path: Path) -> str:
     name = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
     folder = Path("/sys/dev/block") / name
     parts = {name} | {part.read_text(encoding="utf-8").strip() for part in folder.glob("*/dev")}
-    if parts & _mounted():
+    if parts & _mounted_devices():
         return "mounted or in use"
     names = [holder.name for holders in (folder / "holders", *folder.glob("*/holders")) if holders.is_dir() for holder in holders.iterdir()]
     return f"in use by {names[0]}" if names else ""
@@ -93,7 +93,7 @@ def _swaps() -> list[str]:
     return [line.split()[0].replace("\\040", " ") for line in lines]
 
 
-def _mounted() -> set[str]:
+def _mounted_devices() -> set[str]:
     """Numbers of the block devices that are mounted, also of those whose file system shows a number of its own."""
     mounted = set()
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():

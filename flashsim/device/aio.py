@@ -65,7 +65,7 @@ class KernelQueue:
         at = perf_counter_ns()
         accepted = self._call(self._submit_call, self._context, count, batch.next_command, 0, 0)
         if accepted >= 0:
-            batch.were_submitted(accepted, at)
+            batch.note_submission(accepted, at)
         elif ctypes.get_errno() not in (errno.EAGAIN, errno.EINTR) or not batch.outstanding:
             problem = _failure()
             (row,) = batch.next_rows(1)
@@ -83,7 +83,7 @@ class KernelQueue:
                 return 0
             raise _failure()
         if count:
-            batch.have_completed(count, perf_counter_ns())
+            batch.note_completion(count, perf_counter_ns())
         return int(count)
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class ThreadQueue:
     def submit(self, batch: Batch, count: int) -> None:
         rows, memories = batch.next_rows(count), batch.memories
         at = perf_counter_ns()
-        batch.were_submitted(count, at)
+        batch.note_submission(count, at)
         for row in rows:
             self._pool.submit(self._serve, batch, row, memories[row])
 
@@ -129,7 +129,7 @@ class ThreadQueue:
             except queue.Empty:
                 break
             batch.events[batch.completed] = (row, 0, result, 0)
-            batch.have_completed(1, at)
+            batch.note_completion(1, at)
             count += 1
         return count
 
@@ -192,8 +192,8 @@ def call_next(batch: Batch, row: int, what: tuple[int, memoryview, int]) -> None
     result = call(batch.file(row), operation, memory, offset)
     end = perf_counter_ns()
     batch.events[batch.completed] = (row, 0, result, 0)
-    batch.were_submitted(1, begin)
-    batch.have_completed(1, end)
+    batch.note_submission(1, begin)
+    batch.note_completion(1, end)
 
 
 def closed_loop(to: Queue, batch: Batch, depth: int, look: Callable[[], None] | None = None) -> None:

@@ -97,11 +97,11 @@ class Batch:
             times += [at] * many
         return list(zip(rows, reversed(times[: len(rows)]), strict=True))
 
-    def were_submitted(self, count: int, at: int) -> None:
+    def note_submission(self, count: int, at: int) -> None:
         self._submissions.append((count, at))
         self.submitted += count
 
-    def have_completed(self, count: int, at: int) -> None:
+    def note_completion(self, count: int, at: int) -> None:
         """Note that so many more have completed; their events are in place."""
         self._completions.append((count, at))
         self.completed += count

@@ -81,7 +81,7 @@ class Device:
         return self._model.next_event
 
     @property
-    def compiled(self) -> CompiledModel:
+    def compiled_model(self) -> CompiledModel:
         """The engine of a single drive, which a compiled loop can drive beside others."""
         return cast(CompiledModel, self._model)
 

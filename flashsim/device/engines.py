@@ -37,18 +37,18 @@ def check_policies(preset: Preset) -> None:
     for policy, member in _policies(preset).items():
         policy.family.load(member)
     if preset.flash is not None:
-        from flashsim.ssd.ftl.base import checked
+        from flashsim.ssd.ftl.base import compatible_layer
 
-        checked(preset.flash)
+        compatible_layer(preset.flash)
 
 
 def begin(preset: Preset, model: str = "engine") -> Compilation | None:
     """Begin to compile what a preset's simulator needs and the cache does not hold, in the background."""
-    return _compilation(*_compiled_for(preset)) if model == "engine" else None
+    return _compilation(*_compiled_parts(preset)) if model == "engine" else None
 
 
 def parts_for(preset: Preset) -> list[Part]:
-    return _parts(*_compiled_for(preset))
+    return _parts(*_compiled_parts(preset))
 
 
 def finish(preset: Preset, model: str = "engine") -> None:
@@ -77,7 +77,7 @@ def all_parts() -> dict[str, list[Part]]:
     }
 
 
-def _compiled_for(preset: Preset) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...], tuple[str, ...]]:
+def _compiled_parts(preset: Preset) -> tuple[tuple[str, ...], tuple[tuple[Policy, str], ...], tuple[str, ...]]:
     kinds = [preset.kind, "striped"] if preset.array else [preset.kind]
     flash, grouped = preset.flash, ("write_group", "fold_block", "fold_idle")
     on_demand = grouped if flash is not None and (flash.group > 1 or flash.slc_cache) else ()

@@ -146,13 +146,13 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
     1.03 to 3.5; of cost-benefit a fifth of a block at least (they amplify by 1.4 to 3.3).  Of 12 blocks a plane, 99th percentiles of reads
     beside writes would be 4 % too long.  `larger` multiplies its blocks.
     """
-    from flashsim.ssd.ftl.base import checked
+    from flashsim.ssd.ftl.base import compatible_layer
 
     flash = preset.flash
     if flash is None or preset.array is not None:
         raise RefusedError(f"device: {preset.name} is no single flash drive")
     spare, slots, whole = flash.effective_overprovisioning, flash.slots_per_block, flash.good_blocks - flash.gc_reserve
-    collects = not flash.zone_size and checked(flash).PLACES_FREELY
+    collects = not flash.zone_size and compatible_layer(flash).PLACES_FREELY
     blocks: float = _BLOCKS
     if collects:
         open_blocks = whole - flash.pool_limit // (slots - flash.group + 1)
@@ -237,7 +237,7 @@ def _disk_commands(disk: HddParameters, scale: float) -> dict[str, Any]:
     times = {name: round(getattr(disk, name) * scale) for name in _HITS}
     work = disk.overhead + disk.read_hit_after_read
     overhead = max(1, round(disk.overhead * scale))
-    return times | {"overhead": overhead, "link_rate": _folded(disk.link_rate, (1 - scale) * work, command)}
+    return times | {"overhead": overhead, "link_rate": _rate_with_time(disk.link_rate, (1 - scale) * work, command)}
 
 
 def _disk_pages(disk: HddParameters, scale: float) -> dict[str, Any]:
@@ -266,7 +266,10 @@ def _flash_commands(flash: SsdParameters, scale: float) -> dict[str, Any]:
     for (name, chip), way in zip(_chip_times(flash).items(), ("read", "write"), strict=True):
         latency, rate, link = getattr(flash, name), getattr(flash, f"link_{way}_rate"), getattr(flash, f"link_{way}_command")
         saving = (1 - scale) * (latency - chip)
-        changes |= {name: math.ceil(latency - saving), f"link_{way}_rate": _folded(rate, saving + (1 - scale) * link, MAXIMUM_COMMAND)}
+        changes |= {
+            name: math.ceil(latency - saving),
+            f"link_{way}_rate": _rate_with_time(rate, saving + (1 - scale) * link, MAXIMUM_COMMAND),
+        }
         changes |= {f"link_{way}_command": round(scale * link), f"{way}_submission": round(scale * getattr(flash, f"{way}_submission"))}
     least = min(changes["read_latency"], changes["write_latency"])
     return changes | {"continuation_latency": min(flash.continuation_latency, least - 1)}
@@ -286,6 +289,6 @@ def _chip_times(flash: SsdParameters) -> dict[str, float]:
     return {"read_latency": flash.read + transfer, "write_latency": flash.program + transfer}
 
 
-def _folded(rate: int, time: float, command: int) -> int:
+def _rate_with_time(rate: int, time: float, command: int) -> int:
     """The rate at which a command also takes a time (ns) that it had before its transfer."""
     return int(command / (command / rate + time / SECONDS))

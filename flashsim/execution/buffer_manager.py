@@ -120,7 +120,7 @@ class BufferManager:
         """
         numbers = None if file is None else self.pool.numbers_of(file, np.arange(file.pages) if pages is None else pages)
         yield from self._enter()
-        changed = self.pool.changed()
+        changed = self.pool.dirty_pages()
         changed = changed if numbers is None else changed[np.isin(changed, numbers)]
         for begin in range(0, len(changed), _MOST):
             part = changed[begin : begin + _MOST]
@@ -129,7 +129,7 @@ class BufferManager:
                 writes = self._writes(part, frames, lsns, runs=True)
             yield from self._all(writes)
             with self._lock:
-                self.pool.cleaned(part, lsns)
+                self.pool.mark_clean(part, lsns)
         for each in list(self._files_to_flush):
             yield Flush(each)
         self._files_to_flush.clear()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.groups import group_type
 from flashsim.core.host import heap_pop, heap_push
@@ -91,7 +91,7 @@ _tables_of = state_of(_STATE)
 @lean_kernel
 def _draw(numbers: Integers, client: int, reference: int, what: int) -> int:
     """32 bits for one of the things that are drawn for a reference."""
-    return mixed(mixed(mixed(int(numbers[_SEED])) + int(client)) + 4 * int(reference) + what)
+    return mix_bits(mix_bits(mix_bits(int(numbers[_SEED])) + int(client)) + 4 * int(reference) + what)
 
 
 @lean_kernel

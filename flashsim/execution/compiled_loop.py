@@ -17,7 +17,7 @@ from numba import types
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.host import DONE_WITH, HOST_TABLES, add_command, add_request, drop_collected, expect
-from flashsim.core.kernel import address_of, compiled, inlined_kernel, kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, inlined_kernel, is_compiled, kernel_of, lean_kernel
 from flashsim.core.model import CompiledModel
 from flashsim.core.policies import function_at
 from flashsim.core.records import MATRIX, VECTOR
@@ -201,7 +201,7 @@ class Striped:
 class CompiledLoop:
     """Devices and a host side under one clock.
 
-    `devices`: engines, or striped ones; all idle. `side`: the host side. `log`: how many of the first completions to keep in `completed`.
+    `devices`: engines, or striped ones; all idle. `side`: the host side. `log`: how many of the first completions to keep in `log_rows`.
     Raises InvalidParameterError: no device, the same drive twice, requests outstanding, or a stripe of no whole sectors or longer than a
     drive.
     """
@@ -216,7 +216,7 @@ class CompiledLoop:
             if each.stripe < SECTOR or each.stripe > each.drives[0].capacity or (len(each.drives) > 1 and each.stripe % SECTOR):
                 raise InvalidParameterError("stripe", f"{each.stripe} B", "it must be whole sectors, and no more than a drive holds")
         self._side, self._state, self._table = side, side.state, StateTable(side.state_type)
-        self._rows = np.zeros((len(self._engines), 7), np.int64 if compiled() else object)
+        self._rows = np.zeros((len(self._engines), 7), np.int64 if is_compiled() else object)
         self._devices = np.zeros((len(arrays), 5), np.int64)
         engine = 0
         for number, each in enumerate(arrays):
@@ -245,7 +245,7 @@ class CompiledLoop:
         return int(self._clock[_COMPLETED])
 
     @property
-    def completed(self) -> Integers:
+    def log_rows(self) -> Integers:
         """The first completions, shape (n, 3): time, device and tag."""
         return self._log[: self._clock[_LOGGED]]
 
@@ -285,5 +285,5 @@ class CompiledLoop:
     def _refresh(self, engine: int) -> None:
         loop, state = self._engines[engine].compiled_loop()
         self._rows[engine, _LOOP] = loop
-        self._rows[engine, _STATE] = state.ctypes.data if compiled() else state
+        self._rows[engine, _STATE] = state.ctypes.data if is_compiled() else state
         self._rows[engine, _STATE_LENGTH] = len(state)

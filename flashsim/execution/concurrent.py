@@ -200,6 +200,6 @@ class ConcurrentDriver:
             submit(self._ports, self._record, strand, groups, self.site.machine, self.now)
             yield
             return
-        entry = self._record.submitted(strand, groups)
+        entry = self._record.note_submission(strand, groups)
         yield from self._pass(strand, 1)  # whoever makes requests takes turns
-        self._record.completed(entry, len(entry.requests) - 1, self.now)
+        self._record.note_completion(entry, len(entry.requests) - 1, self.now)

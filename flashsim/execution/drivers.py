@@ -126,7 +126,7 @@ def trace_only(
 
     `sink` is handed every request, untimed.  An empty volume tells afterwards how much was laid out; by default it has no bounds.
     """
-    volume = volume or unbounded(placement)
+    volume = volume or unbounded_volume(placement)
     for file in files:
         volume.add(file)
     return in_one(ConcurrentDriver(volume, ColumnContent(), None, sink=sink, results=results).run(algorithm).strands)
@@ -191,13 +191,13 @@ def needed_size(files: Sequence[HeapFile]) -> int:
     return max(1, -(-3 * relations // SECTOR)) * SECTOR  # a file of no bytes cannot be made
 
 
-def unbounded(placement: str = "packed") -> Volume:
+def unbounded_volume(placement: str = "packed") -> Volume:
     """An empty volume on devices without bounds."""
     return Volume([NEVER] * PLACEMENTS.load(placement).DEVICE_MAP.devices, placement)
 
 
 def room_taken(algorithm: Algorithm, files: Sequence[HeapFile], placement: str = "packed") -> int:
     """Bytes of a device that files and what an algorithm writes take at most, found by running it without one."""
-    volume = unbounded(placement)
+    volume = unbounded_volume(placement)
     trace_only(algorithm, files, placement=placement, volume=volume)
-    return volume.laid_out
+    return volume.laid_out_size

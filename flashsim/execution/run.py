@@ -108,7 +108,7 @@ class ConcurrentRun(Run):
 
     def __post_init__(self) -> None:
         self.strands = by_name(self.strands)
-        self.phases = _merged(self.strands)
+        self.phases = _merge_phases(self.strands)
         self.result_rows = sum(run.result_rows for run in self.strands)
         self.outstanding = self.strands[0].outstanding
 
@@ -117,7 +117,7 @@ class ConcurrentRun(Run):
         """Time of the strands that were begun, all together, ns."""
         return sum(run.total().total_time for run in self.strands[1:])
 
-    def elapsed_in(self, phase: str) -> int:
+    def time_in(self, phase: str) -> int:
         """Time of the algorithm itself in a phase, ns, while it waited for strands or worked."""
         return sum(cost.total_time for cost in self.strands[0].phases if cost.name == phase)
 
@@ -134,7 +134,7 @@ class ConcurrentRun(Run):
     def as_dict(self) -> dict[str, Any]:
         report = super().as_dict()
         for phase in report["phases"]:
-            phase["elapsed"] = self.elapsed_in(phase["name"])
+            phase["elapsed"] = self.time_in(phase["name"])
         strands = [{"strand": run.strand} | run.as_dict() for run in self.strands]
         for strand in strands:
             del strand["outstanding"]  # the machine's
@@ -142,7 +142,7 @@ class ConcurrentRun(Run):
         return report | {"elapsed": self.elapsed, "cores": self.cores} | shares | {"strands": strands}
 
 
-def _merged(runs: Iterable[Run]) -> list[PhaseCost]:
+def _merge_phases(runs: Iterable[Run]) -> list[PhaseCost]:
     merged: dict[str, PhaseCost] = {}
     for phase in (phase for run in runs for phase in run.phases):
         merged.setdefault(phase.name, PhaseCost(phase.name)).add(phase)
@@ -155,7 +155,7 @@ def by_name(runs: Iterable[Run]) -> list[Run]:
     for run in runs:
         by_strand.setdefault(run.strand, []).append(run)
     return [
-        same[0] if len(same) == 1 else Run(same[0].machine, _merged(same), sum(run.result_rows for run in same), name)
+        same[0] if len(same) == 1 else Run(same[0].machine, _merge_phases(same), sum(run.result_rows for run in same), name)
         for name, same in by_strand.items()
     ]
 

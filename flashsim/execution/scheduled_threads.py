@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.groups import group_type
 from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
@@ -95,7 +95,7 @@ def percentile(tables: ThreadTables, operation: int, share: float) -> int:
 @lean_kernel
 def _draw(tables: ThreadTables, thread: int, what: int) -> int:
     """32 bits for one of the things that are drawn for a thread's next request."""
-    return mixed(mixed(mixed(int(tables.numbers[_SEED])) + int(thread)) + 4 * int(tables.threads[thread, _REQUESTS]) + what)
+    return mix_bits(mix_bits(mix_bits(int(tables.numbers[_SEED])) + int(thread)) + 4 * int(tables.threads[thread, _REQUESTS]) + what)
 
 
 @lean_kernel

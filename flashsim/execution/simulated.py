@@ -198,7 +198,7 @@ class SimulatedBackend(FileAccess):
         spent = machine.now - begin - int(requests["think"].sum())
         waits: Integers = requests["think"]
         ended: Integers = completions["completed"]
-        for phase, kernel_time, io_time in self._of_ended(run, kernel, ended - begin - np.cumsum(waits)):
+        for phase, kernel_time, io_time in self._ended_phase_times(run, kernel, ended - begin - np.cumsum(waits)):
             phase.kernel_time += kernel_time
             phase.io_time += io_time
             spent -= io_time
@@ -217,7 +217,7 @@ class SimulatedBackend(FileAccess):
         for start, end, group in zip(starts, ends, self._groups, strict=True):  # as the algorithm asked for them
             machine.sink.record(requests[start:end], completions[start:end], group.label)
 
-    def _of_ended(self, run: Run, kernel: Integers, spent: Integers) -> Iterator[tuple[PhaseCost, int, int]]:
+    def _ended_phase_times(self, run: Run, kernel: Integers, spent: Integers) -> Iterator[tuple[PhaseCost, int, int]]:
         """Kernel and I/O time of each phase that has ended, ns, from the kernel time of each request and the I/O time up to its end."""
         if not self._ended:
             return

@@ -62,7 +62,7 @@ class SpecifiedDevices:
         self._finished: list[int] = []
 
     @property
-    def sent(self) -> list[tuple[int, int, int, int, int]]:
+    def sent_requests(self) -> list[tuple[int, int, int, int, int]]:
         """Requests that have arrived at their devices."""
         return self.requests[: self._sent_count]
 

@@ -223,7 +223,7 @@ class OrderedRecord:
         self._open: deque[_Submitted] = deque()
         self._next = 0
 
-    def submitted(self, strand: StrandState, groups: Sequence[Group], start: int = 0) -> _Submitted:
+    def note_submission(self, strand: StrandState, groups: Sequence[Group], start: int = 0) -> _Submitted:
         """A strand makes requests, all at once, on devices on which the volume begins at byte `start`."""
         requests = np.concatenate([group.requests(start) for group in groups])
         entry = _Submitted(strand, requests, labels(groups), strand.last[1], self._next, len(requests))
@@ -231,7 +231,7 @@ class OrderedRecord:
         self._open.append(entry)
         return entry
 
-    def completed(self, entry: _Submitted, last: int, now: int) -> StrandState:
+    def note_completion(self, entry: _Submitted, last: int, now: int) -> StrandState:
         """All requests of a step have completed, the one in row `last` as the last; returns the strand."""
         entry.strand.last, entry.pending = (now, entry.first + last), 0
         while self._open and self._open[0].pending == 0:
@@ -289,7 +289,7 @@ class Port:
                 last = int(times.argmax())
                 now = int(times[last])
                 entry.strand.runs[0].phase.io_time += now - int(entry.completions["submitted"][0])
-                completed.append(self._record.completed(entry, last, now))
+                completed.append(self._record.note_completion(entry, last, now))
             if not self._by_id:
                 self.busy_time += int(row["completed"]) - self._busy_since
         return completed
@@ -299,7 +299,7 @@ def submit(
     ports: Sequence[Port], record: OrderedRecord, strand: StrandState, groups: Sequence[Group], machine: Machine, now: int
 ) -> list[Port]:
     """Make the requests of a step; returns the devices that serve them."""
-    entry = record.submitted(strand, groups, machine.start)
+    entry = record.note_submission(strand, groups, machine.start)
     entry.completions = np.empty(len(entry.requests), COMPLETION)
     serving = [ports[group.extents.device] for group in groups]
     for port in serving:

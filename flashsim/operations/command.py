@@ -98,7 +98,7 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
         if outcome.status:
             raise typer.Exit(outcome.status)
 
-    taken = {each: _annotated(each, field) for each, field in by_option.items()}
+    taken = {each: _annotation_of(each, field) for each, field in by_option.items()}
     for each, file in files.items():
         taken[each] = Annotated[Path | None, typer.Option(file.option, metavar=file.metavar, help=file.help)], None
     taken.setdefault("force", (_FORCE, False))
@@ -170,7 +170,7 @@ def _target(outputs: Outputs, file: OutputFile, path: Path) -> Path:
     return outputs.folder(file.option, path) if file.folder else outputs.file(file.option, path)
 
 
-def _annotated(name: str, field: Field) -> tuple[Any, Any]:
+def _annotation_of(name: str, field: Field) -> tuple[Any, Any]:
     """The type of a parameter with Typer's declaration, and its default."""
     is_number, default = field.kind in (int, float), Parameter.empty if field.required else field.default
     more: dict[str, Any] = {"metavar": field.metavar or ("NUMBER" if is_number else None), "help": field.help}

@@ -11,7 +11,7 @@ from pathlib import Path
 from sys import float_info
 from typing import Annotated, Any
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, shortened
+from flashsim.core.errors import InvalidParameterError, RefusedError, shorten
 from flashsim.core.units import KIB, MIB, NEVER, format_size, parse_duration, parse_size
 
 #: The largest count of requests, pages or clients.
@@ -77,7 +77,7 @@ def flag(value: Any, parameter: str) -> bool:
     """True or False, and nothing that Python only takes for one of them, such as ``'no'``."""
     if not isinstance(value, bool):
         word = repr(value) if isinstance(value, str | int | float) else type(value).__name__
-        raise InvalidParameterError(parameter, shortened(word), "it must be True or False")
+        raise InvalidParameterError(parameter, shorten(word), "it must be True or False")
     return value
 
 

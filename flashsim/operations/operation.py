@@ -14,7 +14,7 @@ from inspect import BoundArguments, Parameter, Signature, cleandoc, getattr_stat
 from os import PathLike, fsdecode, fspath
 from typing import Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shortened
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shorten
 from flashsim.core.provenance import provenance
 from flashsim.experiments.presentation.progress import show_here
 from flashsim.operations import FORMER_OPTIONS, RENAMED
@@ -82,7 +82,7 @@ def name_now(former: str, accepted: Iterable[str]) -> str | None:
     return next((each for each in FORMER_OPTIONS.get(former, ()) if each in accepted), None)
 
 
-def named(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """A function, or a method, whose misspelt, missing and needless arguments are refused as those of operations are."""
     own, title = signature(function), function.__qualname__
     of_method = list(own.parameters.values())[1:] if "." in title and "<" not in title else None
@@ -98,10 +98,10 @@ def named(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def with_named_methods(kind: type[C]) -> type[C]:
-    """A class whose public methods are `named`."""
+    """A class whose public methods are `check_arguments`."""
     for name in dir(kind):
         if not name.startswith("_") and isfunction(method := getattr_static(kind, name)):
-            setattr(kind, name, named(method))
+            setattr(kind, name, check_arguments(method))
     return kind
 
 
@@ -141,7 +141,7 @@ def _parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any],
     values = dict(arguments)
     for name, field in fields(function).items():
         if field.parse and not (values[name] is None and field.default is None):
-            values[name] = _parsed(field.parse, values[name], titles[name])
+            values[name] = _parse(field.parse, values[name], titles[name])
         if isinstance(field.needs, str) and arguments[name] != field.default and arguments[field.needs] is None:
             raise RefusedError(f"{titles[name]}: it needs {titles[field.needs]}")
         if callable(field.needs) and arguments[name]:
@@ -149,7 +149,7 @@ def _parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any],
     return values
 
 
-def _parsed(parse: Parse, value: Any, name: str) -> Any:
+def _parse(parse: Parse, value: Any, name: str) -> Any:
     try:
         return parse(value, name)
     except FlashsimError:
@@ -224,7 +224,7 @@ def in_words_of_python() -> Iterator[None]:
     except OSError as problem:
         if problem.errno != errno.ENAMETOOLONG:
             raise
-        raise MissingFileError(f"{shortened(fsdecode(problem.filename or ''))}: its name is too long for a file") from None
+        raise MissingFileError(f"{shorten(fsdecode(problem.filename or ''))}: its name is too long for a file") from None
 
 
 show_here()

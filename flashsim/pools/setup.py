@@ -208,7 +208,7 @@ class SystemRun(PoolRun):
         """The benchmark's figures, of a run that has come to its end."""
         if not (isinstance(self.stream, TransactionWorkload) and self.is_over):
             return {}
-        return self.stream.figures({kind: end / SECONDS for kind, end in self.ended.items()})
+        return self.stream.figures({kind: end / SECONDS for kind, end in self.end_times.items()})
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class PoolResult:
     def share(self, what: str, of: str, part: slice = slice(None)) -> float:
         return self.total(what, part) / max(1, self.total(of, part))
 
-    def filled(self, what: str, part: slice = slice(None)) -> float:
+    def filled_share(self, what: str, part: slice = slice(None)) -> float:
         """Share of the SSD that is in a state, in the mean over the ends of some intervals."""
         return float(self.counts[what][part].mean() / max(1, self.ssd))
 

@@ -11,7 +11,7 @@ from flashsim.core.units import JOULES, SECONDS, format_energy, format_power, pa
 from flashsim.ssd.parameters import SsdParameters
 
 
-def _declared(meaning: str, parse: Callable[[str, str], int], show: Callable[[int], str], default: Any = dataclasses.MISSING) -> Any:
+def _energy_field(meaning: str, parse: Callable[[str, str], int], show: Callable[[int], str], default: Any = dataclasses.MISSING) -> Any:
     """A field as in `flashsim.core.parameters`: an integer in pJ or mW, or text with a unit."""
     return dataclasses.field(default=default, metadata={"meaning": meaning, "parse": parse, "show": show, "least": 0, "type": int})
 
@@ -22,9 +22,9 @@ def _parse_energy_per_byte(written: str, parameter: str) -> int:
     return parse_energy(written[:-2], parameter)
 
 
-_energy = partial(_declared, parse=parse_energy, show=format_energy)
-power = partial(_declared, parse=parse_power, show=format_power)
-_energy_per_byte = partial(_declared, parse=_parse_energy_per_byte, show=lambda value: f"{format_energy(value)}/B")
+_energy = partial(_energy_field, parse=parse_energy, show=format_energy)
+power = partial(_energy_field, parse=parse_power, show=format_power)
+_energy_per_byte = partial(_energy_field, parse=_parse_energy_per_byte, show=lambda value: f"{format_energy(value)}/B")
 
 
 @dataclass(frozen=True)

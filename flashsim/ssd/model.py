@@ -32,7 +32,7 @@ from flashsim.core.request import (
 from flashsim.core.units import NEVER
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
-from flashsim.ssd.state.flash_array import erased
+from flashsim.ssd.state.flash_array import end_erase
 from flashsim.ssd.state.recovery import recover
 from flashsim.ssd.state.write_buffer import waiting_entries
 from flashsim.ssd.zones import Zones
@@ -93,14 +93,16 @@ class FlashModel(DeviceModel):
         if self.state.ids_left < count:
             self._make_ids(count)
         queues = self.parameters.queues + bool(self.parameters.bus_rate)
-        with nullcontext() if self.zones is None else self.zones.serve(requests, commands, at, queues, lambda: self.host.unfinished):
+        with (
+            nullcontext() if self.zones is None else self.zones.serve(requests, commands, at, queues, lambda: self.host.unfinished_requests)
+        ):
             ids: Integers = self.host.append(requests, commands, at)
         return ids
 
     def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
         self._run(until, NEVER if every else wait)
-        if self.state.refused > self._refused:
-            self._refused = self.state.refused
+        if self.state.refused_writes > self._refused:
+            self._refused = self.state.refused_writes
             raise self.state.read_only()
         completions: Completions = self.host.collect()
         return completions
@@ -146,8 +148,8 @@ class FlashModel(DeviceModel):
         arrived = [(int(entry.page), int(entry.arrived)) for entry in waiting_entries(self.state.flash)]
         arrived = [known for known in (*arrived, *self._stores()) if known[1] > 0] if self.parameters.power_protected else []
         for block in self._erasing():  # finished when power is back
-            erased(self.state.flash, block)
-        lost = self.host.unfinished
+            end_erase(self.state.flash, block)
+        lost = self.host.unfinished_requests
         self._restart()
         self.state.pools.queued = 0
         recover(self.state)

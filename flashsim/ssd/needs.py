@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def unused(drive: Any) -> Iterator[tuple[str, str]]:
+def unused_parameters(drive: Any) -> Iterator[tuple[str, str]]:
     """Each parameter of a `flashsim.ssd.parameters.SsdParameters` that differs from its default without effect, and why it has none."""
     programs, erases = (drive.suspend in (what, "both") for what in ("program", "erase"))
     for there, why, names in (

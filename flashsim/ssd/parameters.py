@@ -7,7 +7,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, check_know
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size
-from flashsim.ssd.needs import unused
+from flashsim.ssd.needs import unused_parameters
 
 GROWTH_ERASES = 1000  #: What grows with wear grows with so many erases of a block.
 #: Flash pages of a word line, one for each bit of a cell; none says nothing of cells.
@@ -155,7 +155,7 @@ class SsdParameters:
         self._check_host()
         self._check_reserve()
         self._check_capacity()
-        for name, why in unused(self):
+        for name, why in unused_parameters(self):
             self._need(False, name, why)
 
     def _need(self, holds: bool, name: str, bound: str) -> None:

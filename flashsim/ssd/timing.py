@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host import Slots
 from flashsim.core.kernel import lean_kernel
@@ -85,7 +85,7 @@ def _overhead(name: str, latency: int, chip: int) -> int:
 
 
 @lean_kernel
-def left_at_stop(number: int, most: int, step: int, long_step: int, long_chance: int) -> int:
+def work_left_at_stop(number: int, most: int, step: int, long_step: int, long_chance: int) -> int:
     """What is left of an operation at the first end of a step at which that is `most` or less; 0 at its end.
 
     Counted from the end, each step is a long one with the chance given, in 2^-32, as a hash of the operation's number says; the first is
@@ -95,7 +95,7 @@ def left_at_stop(number: int, most: int, step: int, long_step: int, long_chance:
         return max(0, most // step * step)
     left = place = 0
     while True:
-        length = long_step if mixed(mixed(number) + place) < long_chance else step
+        length = long_step if mix_bits(mix_bits(number) + place) < long_chance else step
         if left + length > most:
             return left
         left += length

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
-from flashsim.storage.columns import array_of, binary_array, joined, mixed_array, text_array, validity
+from flashsim.storage.columns import array_of, binary_array, mixed_array, one_array, text_array, validity
 from flashsim.storage.record import Bytes
 
 #: Bytes of a number in a column that mixes types.
@@ -52,7 +52,7 @@ def attribute(name: str, column: pa.Array | pa.ChunkedArray) -> Attribute:
     if pa.types.is_null(kind):
         return Attribute(name, kind, 0)
     if pa.types.is_union(kind):
-        lengths = np.diff(_mixed_bytes(joined(column)).ends)
+        lengths = np.diff(_mixed_bytes(one_array(column)).ends)
         return Attribute(name, kind, int(lengths.max(initial=0)), varies=True, nullable=True)
     if _is_long(kind):
         bounds = pc.min_max(pc.binary_length(column)).as_py()
@@ -141,12 +141,12 @@ def _mixed_bytes(column: pa.UnionArray) -> Values:
         values = column.field(class_).take(pa.array(offsets[mine]))
         order[mine] = before + np.arange(len(mine))
         before += len(mine)
-        pieces.append(_marked(values, _MIXED_KINDS.index(values.type)))
+        pieces.append(_with_mark(values, _MIXED_KINDS.index(values.type)))
     array = pa.concat_arrays(pieces).take(pa.array(order))
     return Values(array_of(array.is_valid()).copy(), *_long_bytes(array))
 
 
-def _marked(values: pa.Array, mark: int) -> pa.Array:
+def _with_mark(values: pa.Array, mark: int) -> pa.Array:
     """Values of one type as bytes, a byte before each."""
     if _is_long(values.type):
         return pc.binary_join_element_wise(

@@ -10,7 +10,7 @@ from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import Integers
 
 
-def joined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -60,7 +60,7 @@ def plain_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         column = column.cast(pa.large_binary())
     elif pa.types.is_fixed_size_binary(kind):
         column = column.cast(pa.binary()).cast(pa.large_binary())
-    return joined(column)
+    return one_array(column)
 
 
 def is_flat(kind: pa.DataType) -> bool:

@@ -64,13 +64,13 @@ class _Pages:
     def _put(self, numbers: Integers, tuples: Tuples) -> None:
         used, more = self._used + len(tuples), int(numbers.max(initial=-1)) + 1 - self.pages
         for name, values in self._values.items():
-            self._values[name] = values = _grown(values, used)
+            self._values[name] = values = _grow(values, used)
             values[self._used : used] = tuples.columns[name]
         if more < len(numbers):
             self._in_order = False
         if more > 0:
             self.pages += more
-            self._first, self._sizes = _grown(self._first, self.pages + 1), _grown(self._sizes, self.pages)
+            self._first, self._sizes = _grow(self._first, self.pages + 1), _grow(self._sizes, self.pages)
         self._first[numbers] = self._used + tuples.pages[:-1]
         self._sizes[numbers] = np.diff(tuples.pages)
         self._first[self.pages] = self._used = used
@@ -93,7 +93,7 @@ class _Pages:
         return Tuples(self._columns(ranges(self._first[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
 
     def _columns(self, which: Integers | slice) -> Columns:
-        return self._row_format.restored({name: values[which] for name, values in self._values.items()})
+        return self._row_format.restore_columns({name: values[which] for name, values in self._values.items()})
 
 
 class _NewFilePages(NamedTuple):
@@ -181,7 +181,7 @@ class ColumnContent:
         return file if isinstance(file, HeapFile) else _Pages(file.layout.row_format)
 
 
-def _grown(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _grow(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """An array of at least that size, twice as long as before where it must grow."""
     room = len(values)
     while room < size:

@@ -60,13 +60,13 @@ class HeapFile(File):
     def run(self, begin: int, end: int) -> Tuples:
         """The tuples of pages `begin` to `end`, without the last, as they were loaded."""
         first, last = int(self.first_rows[begin]), int(self.first_rows[end])
-        return Tuples(self._loaded(slice(first, last)), self.first_rows[begin : end + 1] - first)
+        return Tuples(self._load_columns(slice(first, last)), self.first_rows[begin : end + 1] - first)
 
     def read(self, numbers: Integers) -> Tuples:
         sizes = self.first_rows[numbers + 1] - self.first_rows[numbers]
-        return Tuples(self._loaded(ranges(self.first_rows[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
+        return Tuples(self._load_columns(ranges(self.first_rows[numbers], sizes)), np.concatenate([[0], np.cumsum(sizes)]))
 
-    def _loaded(self, which: Integers | slice) -> Columns:
+    def _load_columns(self, which: Integers | slice) -> Columns:
         rows = np.arange(which.start, which.stop) if isinstance(which, slice) else which
         return {"key": self.relation.keys(which), "row": rows}
 
@@ -77,8 +77,8 @@ class TupleFile(HeapFile):
 
     loaded: Tuples = field(default_factory=lambda: Tuples({}))
 
-    def _loaded(self, which: Integers | slice) -> Columns:
-        return self.loaded.chosen(which).columns
+    def _load_columns(self, which: Integers | slice) -> Columns:
+        return self.loaded.select(which).columns
 
 
 def tuple_file(name: str, layout: Layout, tuples: Tuples) -> TupleFile:
@@ -116,7 +116,7 @@ def heap_file(relation: Relation, page_size: int, pages: int | None = None, page
     layout = Layout(relation, page_size, page_format)
     rows = len(relation)
     if pages is None:
-        first_rows = _packed(layout, relation)
+        first_rows = _page_starts(layout, relation)
     else:
         first_rows = np.arange(pages + 1) * rows // pages if pages else np.zeros(1, np.int64)
         fullest = _fullest_page(layout, relation, first_rows)
@@ -134,7 +134,7 @@ def _rows(relation: Relation, begin: int, end: int) -> Tuples:
     return key_tuples(relation.keys(slice(begin, end)), np.arange(begin, end))
 
 
-def _packed(layout: Layout, relation: Relation) -> Integers:
+def _page_starts(layout: Layout, relation: Relation) -> Integers:
     """Pages of all rows, some at a time (`Layout.pack`)."""
     rest, starts, rows = 0, [np.zeros(0, np.int64)], len(relation)
     for begin in range(0, rows, _CHUNK):

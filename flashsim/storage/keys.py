@@ -141,7 +141,7 @@ def _canonical(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(doubles), _NAN, doubles)
 
 
-def _hashed(value: Any) -> Any:
+def _lookup_key(value: Any) -> Any:
     """A value that is found among others by what it equals: NaN is one object."""
     return value if value == value else _NAN
 
@@ -158,12 +158,12 @@ def _by_rank(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[An
 def _by_value(r: pa.Array, s: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Ranks among values of several classes, which compare as in SQLite: numbers, then texts, then blobs."""
     columns = [_distinct(column) for column in (r, s)]
-    met = {_hashed(value) for values, _ in columns for value in values if value is not None}
+    met = {_lookup_key(value) for values, _ in columns for value in values if value is not None}
     code = {value: rank for rank, value in enumerate(sorted(met, key=_sqlite_order))}
     code[None] = NULL_KEY
     codes = []
     for values, at in columns:
-        ranks = np.array([code[_hashed(value)] for value in values], np.int64)[at]
+        ranks = np.array([code[_lookup_key(value)] for value in values], np.int64)[at]
         codes.append(ranks.astype(np.int32) if not (ranks == NULL_KEY).any() else ranks)
     return codes[0], codes[1]
 
@@ -201,7 +201,7 @@ class StoredKeys:
         if len(codes) and not (pa.types.is_integer(plain.type) and np.array_equal(array_of(whole, NULL_KEY), codes)):
             distinct, first = np.unique(codes, return_index=True)
             stored = stored_column(plain.take(column_of(first)))
-            self._codes_of_values = dict(zip(map(_hashed, stored.to_pylist()), distinct.tolist(), strict=True)) | {None: NULL_KEY}
+            self._codes_of_values = dict(zip(map(_lookup_key, stored.to_pylist()), distinct.tolist(), strict=True)) | {None: NULL_KEY}
 
     def codes(self, stored: pa.Array) -> Integers:
         """Codes of stored values, shape (n,); NULL_KEY for NULL, which some row must have."""
@@ -219,6 +219,6 @@ class StoredKeys:
             numbers: Integers = array_of(stored.cast(pa.int64()), NULL_KEY)
             return numbers
         try:
-            return np.array([self._codes_of_values[_hashed(value)] for value in stored.to_pylist()], np.int64)
+            return np.array([self._codes_of_values[_lookup_key(value)] for value in stored.to_pylist()], np.int64)
         except KeyError as unknown:
             raise DamagedFileError(f"relation {self.name}: a page holds the key {unknown}, which no row has") from None

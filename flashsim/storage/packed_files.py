@@ -20,7 +20,7 @@ from flashsim.core.units import format_size
 _BUFFER, _BLOCK = 1 << 18, 1 << 24
 
 
-def _opened_by_arrow(codec: str) -> Callable[[Path], Any]:
+def _arrow_opener(codec: str) -> Callable[[Path], Any]:
     return lambda path: pa.CompressedInputStream(pa.OSFile(str(path), "rb"), codec)
 
 
@@ -30,7 +30,7 @@ _BEGINS |= dict.fromkeys((bytes([0x50 + number]) + b"\x2a\x4d\x18" for number in
 _BEGINS |= {b"PK\x03\x04": "zip", b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!": "rar", b"LZIP": "lzip", b"\x1f\x9d": "compress"}
 #: Functions that open what some of them packed.
 _OPENED: dict[str, Callable[[Path], Any]] = {"gzip": gzip.open, "xz": lzma.open, "bzip2": bz2.open}
-_OPENED |= {codec: _opened_by_arrow(codec) for codec in ("zstd", "lz4")}
+_OPENED |= {codec: _arrow_opener(codec) for codec in ("zstd", "lz4")}
 #: Endings of the names of packed files.
 ENDINGS = (".gz", ".xz", ".bz2", ".zst", ".lz4", ".zip", ".7z", ".rar", ".lz", ".Z")
 

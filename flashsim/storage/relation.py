@@ -16,7 +16,7 @@ import pyarrow as pa
 from flashsim.core.errors import CapacityError, DamagedFileError
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute
-from flashsim.storage.columns import array_of, column_of, joined
+from flashsim.storage.columns import array_of, column_of, one_array
 from flashsim.storage.keys import StoredKeys
 from flashsim.storage.record import Bytes, locate_values, stored_values
 from flashsim.storage.rows import Columns, Tuples
@@ -83,7 +83,7 @@ class Relation:
         """The row id: the key follows from it."""
         return {"row": np.int32 if len(self) <= np.iinfo(np.int32).max else np.int64}
 
-    def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
+    def restore_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
         rows = columns["row"].astype(np.int64)
         return {"key": self.keys(rows), "row": rows}
 
@@ -95,8 +95,8 @@ class Relation:
     def place(self, column: str) -> int:
         return 0 if column == "row" else 1 + self.records.names.index(self.key)
 
-    def stored(self, tuples: Tuples) -> list[pa.Array]:
-        return [column_of(tuples.rows), *(joined(column) for column in self.records.take(tuples.rows).columns)]
+    def attribute_values(self, tuples: Tuples) -> list[pa.Array]:
+        return [column_of(tuples.rows), *(one_array(column) for column in self.records.take(tuples.rows).columns)]
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
         if column == "key":
@@ -123,7 +123,7 @@ class Relation:
 
     def decode(self, data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> Columns:
         keys = self.decode_values((self.key,), data, numbers, starts, ends).column(0)
-        return {"key": self.stored_keys.codes(joined(keys)), "row": numbers}
+        return {"key": self.stored_keys.codes(one_array(keys)), "row": numbers}
 
     def decode_values(self, attributes: tuple[str, ...], data: Bytes, numbers: Integers, starts: Integers, ends: Integers) -> pa.Table:
         """Decode columns, in the types that records have (see `decode`)."""

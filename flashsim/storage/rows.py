@@ -58,27 +58,27 @@ class Tuples:
         if keep.all():
             return self
         kept_before = np.concatenate([[0], np.cumsum(keep)])
-        return Tuples(self.chosen(keep).columns, kept_before[self.pages])
+        return Tuples(self.select(keep).columns, kept_before[self.pages])
 
     def only(self, columns: tuple[str, ...]) -> Tuples:
         return Tuples({name: self.columns[name] for name in columns}, self.pages)
 
-    def chosen(self, which: npt.NDArray[Any] | slice) -> Tuples:
+    def select(self, which: npt.NDArray[Any] | slice) -> Tuples:
         """Some of the tuples, by a mask, by their numbers or a run of them, as they stay in memory: without pages."""
         if isinstance(which, np.ndarray) and which.dtype == np.bool_:
-            return Tuples({name: masked(column, which) for name, column in self.columns.items()})
+            return Tuples({name: apply_mask(column, which) for name, column in self.columns.items()})
         return Tuples({name: column[which] for name, column in self.columns.items()})
 
 
-def masked(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+def apply_mask(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
     """Those of some numbers where the mask, of as many, is True; where it is a toss-up, NumPy takes seven times as long."""
     if mask.shape != numbers.shape:
         return numbers[mask]  # NumPy says what is wrong
-    return _masked(np.ascontiguousarray(numbers), np.ascontiguousarray(mask), int(np.count_nonzero(mask)))
+    return _apply_mask(np.ascontiguousarray(numbers), np.ascontiguousarray(mask), int(np.count_nonzero(mask)))
 
 
 @kernel
-def _masked(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_], count: int) -> npt.NDArray[Any]:
+def _apply_mask(numbers: npt.NDArray[Any], mask: npt.NDArray[np.bool_], count: int) -> npt.NDArray[Any]:
     chosen = np.empty(count + 1, numbers.dtype)  # what is not chosen is written over
     place = 0
     for index in range(mask.shape[0]):
@@ -107,7 +107,7 @@ class RowFormat(Protocol):
     def base_columns(self) -> Mapping[str, npt.DTypeLike]:
         """Columns from which all follow, and the narrowest type for each: these are a page's content in memory."""
 
-    def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
+    def restore_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
         """All columns, given the base columns."""
 
     @property
@@ -117,7 +117,7 @@ class RowFormat(Protocol):
     def place(self, column: str) -> int:
         """The number of the attribute that a column of tuples is stored as."""
 
-    def stored(self, tuples: Tuples) -> list[pa.Array]:
+    def attribute_values(self, tuples: Tuples) -> list[pa.Array]:
         """The attributes of some tuples, shape (n,) each."""
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
@@ -182,7 +182,7 @@ class FixedRows:
     def base_columns(self) -> Mapping[str, npt.DTypeLike]:
         return {column: np.int32 if width <= 4 else np.int64 for column, width in self.widths.items()}
 
-    def restored(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
+    def restore_columns(self, columns: Mapping[str, npt.NDArray[Any]]) -> Columns:
         return {column: columns[column].astype(np.int64) for column in self.widths}
 
     @property
@@ -193,7 +193,7 @@ class FixedRows:
     def place(self, column: str) -> int:
         return self.columns.index(column)
 
-    def stored(self, tuples: Tuples) -> list[pa.Array]:
+    def attribute_values(self, tuples: Tuples) -> list[pa.Array]:
         padding = [pa.repeat(pa.scalar(bytes(self.padding), pa.large_binary()), len(tuples))] if self.padding else []
         return [*(column_of(tuples.columns[column]) for column in self.widths), *padding]
 

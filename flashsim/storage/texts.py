@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import SchemaError, shortened
+from flashsim.core.errors import SchemaError, shorten
 from flashsim.core.request import Integers
 from flashsim.core.units import MICROSECONDS
-from flashsim.storage.columns import array_of, joined, mixed_array
+from flashsim.storage.columns import array_of, mixed_array, one_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,12 +34,12 @@ def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     Dates, times and decimals become texts, booleans integers; unsigned integers that SQLite cannot hold become texts. NaN stays, which
     SQLite reads as NULL.
     """
-    values = joined(column)
+    values = one_array(column)
     kind = values.type
     if pa.types.is_floating(kind):
         return values.cast(pa.float64())
     if pa.types.is_uint64(kind):
-        return _unsigned(values)
+        return _unsigned_values(values)
     if pa.types.is_integer(kind) or pa.types.is_duration(kind):
         return values.cast(pa.int64())
     if pa.types.is_boolean(kind):
@@ -51,7 +51,7 @@ def stored_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     raise SchemaError(f"column type: {kind}, but only numbers, texts, bytes, booleans, dates and times can be stored")
 
 
-def _unsigned(values: pa.Array) -> pa.Array:
+def _unsigned_values(values: pa.Array) -> pa.Array:
     large = pc.fill_null(pc.greater(values, pa.scalar(_INT64.max, pa.uint64())), False)
     if not pc.any(large).as_py():
         return values.cast(pa.int64())
@@ -71,7 +71,7 @@ def texts_of(column: pa.Array) -> pa.Array:
             column.cast(pa.int64()).cast(pa.large_string()), pa.scalar(kind.unit, pa.large_string()), pa.scalar(" ", pa.large_string())
         )
     if _is_dated(kind) and not _in_calendar(column):
-        return pa.array(_spelled(column), pa.large_string())
+        return pa.array(_spell_times(column), pa.large_string())
     return column.cast(pa.string()).cast(pa.large_string())
 
 
@@ -105,7 +105,7 @@ def readable(table: pa.Table) -> pa.Table:
     return _with_texts(without_unions(table), lambda column: not _is_python(column), _zoned_texts)
 
 
-def spelled(table: pa.Table) -> pa.Table:
+def spell_out(table: pa.Table) -> pa.Table:
     """A readable table for CSV and terminals, whose bytes are texts too: ``X'0AFF'``."""
     return _with_texts(readable(table), lambda column: pa.types.is_large_binary(column.type), _texts_of_objects)
 
@@ -117,7 +117,7 @@ def without_unions(table: pa.Table) -> pa.Table:
 
 def _with_texts(table: pa.Table, is_odd: Callable[[pa.Array], bool], texts: Callable[[pa.Array], pa.Array]) -> pa.Table:
     for index, name in enumerate(table.column_names):
-        column = joined(table.column(index))
+        column = one_array(table.column(index))
         try:
             if is_odd(column):
                 table = table.set_column(index, name, texts(column))
@@ -204,7 +204,7 @@ def _parts(days: Integers) -> tuple[Integers, Integers, Integers]:
     return 1970 + numbers // 12, numbers % 12 + 1, (dates - months.astype("M8[D]")).astype(np.int64) + 1
 
 
-def _spelled(column: pa.Array) -> list[str | None]:
+def _spell_times(column: pa.Array) -> list[str | None]:
     days, ticks = _days_and_ticks(column)
     a_second = _ticks_of_a_day(column.type) // _DAY
     digits = len(str(a_second)) - 1
@@ -220,7 +220,7 @@ def _spelled(column: pa.Array) -> list[str | None]:
 
 def _number(text: str, kind: pa.DataType) -> int:
     match = _SPELLED.fullmatch(text)
-    problem = SchemaError(f"{shortened(text)!r} is no {kind}")
+    problem = SchemaError(f"{shorten(text)!r} is no {kind}")
     if not match or len(match[1]) > len("292277026596"):
         raise problem
     year, month, day = int(match[1]), int(match[2]), int(match[3])

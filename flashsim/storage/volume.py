@@ -82,7 +82,7 @@ class Volume:
         self._files: dict[File, _Segments] = {}
 
     @property
-    def laid_out(self) -> int:
+    def laid_out_size(self) -> int:
         """Bytes of each device that files have ever lain on, or of the device that has most."""
         return max(room.frontier for room in self._rooms)
 

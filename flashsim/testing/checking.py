@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from flashsim.core.activity import activity, show_workers_by
-from flashsim.core.errors import FlashsimError, MissingFileError, in_one_line, shortened
+from flashsim.core.errors import FlashsimError, MissingFileError, in_one_line, shorten
 from flashsim.core.families import declarations
 from flashsim.core.members import Family
 from flashsim.core.units import SECONDS
@@ -42,8 +42,8 @@ def family_of(path: Path) -> Family[object]:
     except (ValueError, SyntaxError, RecursionError, MemoryError) as problem:
         raise FlashsimError(f"{path} is no Python: {in_one_line(problem)}") from problem
     every: list[Family[object]] = [getattr(import_module(module), name) for _, module, name, _ in declarations()]
-    family = max(every, key=lambda each: each.asked_of(path) or 0)
-    if not family.asked_of(path):
+    family = max(every, key=lambda each: each.count_needed_names(path) or 0)
+    if not family.count_needed_names(path):
         raise FlashsimError(f"{path} defines no member of any family; each family's base.py says what a member defines")
     return family
 
@@ -148,9 +148,9 @@ def _verdict(title: str, test: Any) -> PropertyVerdict:
 def _reason(problem: BaseException) -> str:
     """A failure in one line; of an assertion without words its condition."""
     if isinstance(problem, AssertionError) and not str(problem):
-        return shortened(str(traceback.extract_tb(problem.__traceback__)[-1].line), _LONGEST)
+        return shorten(str(traceback.extract_tb(problem.__traceback__)[-1].line), _LONGEST)
     words = str(problem) if isinstance(problem, (FlashsimError, AssertionError, pytest.fail.Exception)) else in_one_line(problem)
-    return shortened(words.strip().splitlines()[0], _LONGEST)
+    return shorten(words.strip().splitlines()[0], _LONGEST)
 
 
 def _case(problem: BaseException) -> str:
@@ -160,4 +160,4 @@ def _case(problem: BaseException) -> str:
     drawn = re.findall(r"^Draw \d+ \(?(.*)", notes, re.MULTILINE)
     words = re.sub(r"self=<.*?>,\s*|data=data\(\.\.\.\),?", "", arguments[1] if arguments else "")
     parts = " ".join([words, *(each.replace(")", "", 1) for each in drawn)]).split()
-    return shortened(re.sub(r"([(\[]) | ([)\]])", r"\1\2", " ".join(parts)).rstrip(","), _LONGEST)
+    return shorten(re.sub(r"([(\[]) | ([)\]])", r"\1\2", " ".join(parts)).rstrip(","), _LONGEST)

@@ -161,7 +161,7 @@ def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[R
     offset = np.minimum(np.where(whole, offset // per_page * per_page, offset), sectors - length)
     operations = random.choice([READ, WRITE, TRIM, FLUSH], count, p=[0.3, 0.6, 0.07, 0.03])
     if parameters.continuation_limit:
-        offset, length = in_part_continued(seed, parameters, operations, offset, length)
+        offset, length = continue_half(seed, parameters, operations, offset, length)
     requests = make_requests(operations, offset * SECTOR, length * SECTOR)
     requests["dependency"] = np.where(random.random(count) < 0.3, random.integers(-1, np.arange(count)), -1)
     requests["flags"] = np.where(random.random(count) < random.choice([0, 0.2]), FORCE_UNIT_ACCESS, 0)
@@ -171,7 +171,7 @@ def random_workload(seed: int, parameters: SsdParameters, count: int) -> tuple[R
     return requests, arrivals
 
 
-def in_part_continued(
+def continue_half(
     seed: int, parameters: SsdParameters, operations: Integers, offset: Integers, length: Integers
 ) -> tuple[Integers, Integers]:
     """Offsets and lengths, in sectors, of requests of which half are short and begin where the last one of their operation ended."""
@@ -186,7 +186,7 @@ def in_part_continued(
     return offset, length
 
 
-def served(model: Model, requests: Requests, at: int | Integers = 0) -> Completions:
+def serve_all(model: Model, requests: Requests, at: int | Integers = 0) -> Completions:
     """All completions, in their order, of requests that are not split; a drive that wears out meanwhile serves the reads."""
     model.submit(requests, one_command_each(requests), at)
     parts = []

@@ -108,7 +108,7 @@ def next_uses(pages: Sequence[int], writes: Sequence[bool]) -> list[int]:
     return uses[::-1]
 
 
-def numbered(text: str) -> list[int]:
+def pages_of_letters(text: str) -> list[int]:
     """Pages that are written as letters, in capitals or not."""
     return [FIRST_PAGE + ord(letter) - ord("a") for letter in text.lower()]
 

@@ -40,7 +40,7 @@ def test_every_file_gets_its_tuples_in_order(columns: int, buffers: int, pages: 
         patch.setattr("flashsim.execution.drivers.ColumnContent", lambda: content)
         trace_only(write(), [])
     for number, file in enumerate(files):
-        mine = [batch.chosen(target == number).columns for batch, target in zip(batches, targets, strict=True)]
+        mine = [batch.select(target == number).columns for batch, target in zip(batches, targets, strict=True)]
         expected = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in mine)]) for name in rows.columns}
         assert file.pages == len(file.layout.pack(Tuples(expected))) - 1
         if file.pages:

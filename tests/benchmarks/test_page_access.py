@@ -14,7 +14,7 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.instances import general, join_graph
 from algorithms.page_access.planners.base import plan
 from algorithms.page_access.segments import by_segments
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.rng import generator
 from tests.oracle.networkx_segments import fetches_by_segments
 from tests.peak_memory import PEAK_MEMORY
@@ -23,7 +23,7 @@ FRAMES = 256
 #: Pages of which each meets some twelve others, as at selectivity 0.5 of Li et al. (MDM 2009).
 _EDGES_A_PAGE = 6
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+pytestmark = pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 
 
 def seconds_of(work: Callable[[], object]) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.units import GIB, KIB, SECONDS
 from flashsim.execution.pooled.run import PoolRun
 from flashsim.execution.pooled.system import DISK, SSD, PoolSystem
@@ -21,7 +21,7 @@ from tests.benchmarks.yardstick import loop_slowness
 from tests.peak_memory import PEAK_MEMORY
 from traces.transactions import workload
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+pytestmark = pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 
 REFERENCES_A_SECOND, REQUESTS_A_SECOND = 2_000_000, 150_000
 WORKLOAD = "tpc-c:warehouses=2000"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.units import GIB
 from tests.peak_memory import PEAK_MEMORY
 
@@ -68,7 +68,7 @@ def _measured(fill: str, capacity: int, blocks: int) -> dict[str, float]:
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 @pytest.mark.parametrize(("fill", "alpha"), [("steady", 1.07), ("steady", 1.15), ("steady", 1.28), ("random", 1.15), ("sequential", 1.15)])
 def test_a_drive_of_64_gib(fill: str, alpha: float) -> None:
     """Processor time of the one core that it uses, so that other work on the machine does not count."""
@@ -82,7 +82,7 @@ def test_a_drive_of_64_gib(fill: str, alpha: float) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 def test_a_drive_of_1_tib() -> None:
     _measured("steady", GIB // 16, 20)  # compiles
     small, large = (_measured("steady", size * GIB, round(size * 32 * 1.07)) for size in (32, 1024))

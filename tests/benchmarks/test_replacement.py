@@ -15,13 +15,13 @@ import pytest
 
 from algorithms.replacement.base import replacement_policy
 from flashsim.apps.caching.numbered import NumberedTrace
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.replacement import NEVER_AGAIN
 from flashsim.core.transactions import BATCH, References
 from flashsim.storage.pool.simulation import Counts, PlainSimulation, Simulation
 from tests.peak_memory import PEAK_MEMORY
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+pytestmark = pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 
 #: Microseconds a reference that each policy may take, and its class in libCacheSim (whose LRU-K is its LFU).
 LIMITS = {"lru": 0.3, "clock": 0.3, "lru-k": 0.3, "sieve": 0.3, "opt": 0.3, "lirs": 0.6, "arc": 0.6, "2q": 0.6, "w-tinylfu": 0.6}

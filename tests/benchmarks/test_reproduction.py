@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from tests.peak_memory import PEAK_MEMORY
 
 _RUN = (
@@ -33,7 +33,7 @@ def measured(join: str, scale: float) -> tuple[float, float]:
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 @pytest.mark.parametrize("join", ["bnl", "sort-merge", "grace-hash", "hybrid-hash"])
 def test_time_and_memory_grow_no_faster_than_the_scale(join: str) -> None:
     scales = (0.01, 0.1, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
@@ -48,7 +48,7 @@ def cost_of_a_request(capacity: int, operation: int) -> tuple[float, float, floa
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 @pytest.mark.parametrize("operation", [READ, WRITE])
 def test_a_request_costs_the_same_on_1_and_on_64_gib(operation: int) -> None:
     cost_of_a_request(GIB // 4, operation)  # compiles

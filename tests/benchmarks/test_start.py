@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from tests.benchmarks.yardstick import times_the_imports
 
 #: Import, preset and first request, in one process.
@@ -24,12 +24,12 @@ def test_what_needs_nothing_starts_at_once(words: list[str], most: float) -> Non
     assert times_the_imports(*words) <= most
 
 
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 def test_a_warm_start_takes_less_than_a_second() -> None:
     assert times_the_imports("-c", _FIRST_REQUEST) <= 1 / 0.65
 
 
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 def test_a_warm_join_of_two_small_files_takes_little(tmp_path: Path) -> None:
     for name, rows in (("r", 100), ("s", 500)):
         pq.write_table(pa.table({"k": [row % 100 for row in range(rows)], name: list(range(rows))}), tmp_path / f"{name}.parquet")

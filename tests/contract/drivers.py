@@ -14,7 +14,7 @@ from flashsim.core.request import Completions, Integers, Requests
 from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution import cpu
-from flashsim.execution.drivers import needed_size, run, run_strands, simulate, trace_only, unbounded
+from flashsim.execution.drivers import needed_size, run, run_strands, simulate, trace_only, unbounded_volume
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm
 from flashsim.execution.run import ConcurrentRun, Run
@@ -71,9 +71,9 @@ def run_strands_everywhere(
     found = [Pairs() for _ in range(3)]
     machine = Machine([Device.open("intel-x25e-64gb")], cpu.load("pentium-d-2009").on_cores(2))
     timed = run_strands(make(), files, machine, results=found[0])
-    volume = unbounded()
+    volume = unbounded_volume()
     others = [trace_only(make(), files, results=found[1], volume=volume)]
-    size = 2 * max(needed_size(files), volume.laid_out)  # who comes first decides how many pages are not full
+    size = 2 * max(needed_size(files), volume.laid_out_size)  # who comes first decides how many pages are not full
     with RealDevice(folder / "device", size, allow_write=True, replace=True, buffered=True) as device:
         others.append(run_on_file(make(), files, device, results=found[2]))
     return [pairs.sorted() for pairs in found], timed, others
@@ -94,9 +94,9 @@ def run_everywhere(
     runs = simulate(make(), files, machines, results=pairs[0])
     for each, machine in zip(runs, machines, strict=True):
         assert each.total().total_time == machine.now  # the parts make up the whole
-    volume = unbounded()
+    volume = unbounded_volume()
     runs.append(trace_only(make(), files, sinks[2], results=pairs[1], volume=volume))
-    size = max(needed_size(files), volume.laid_out)
+    size = max(needed_size(files), volume.laid_out_size)
     with RealDevice(folder / "device", size, allow_write=True, replace=True, buffered=buffered) as device:
         runs.append(run_on_file(make(), files, device, sink=sinks[3], results=pairs[2]))
     for sink in sinks[1:]:

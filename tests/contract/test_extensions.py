@@ -17,7 +17,7 @@ from flashsim.storage.extension import manager
 from flashsim.storage.extension import state as at
 from flashsim.storage.extension.design import CHECKPOINTED, DIRTY_PAGE, FOR_UPDATE, SEQUENTIAL, TO_DISK, TO_SSD
 from flashsim.storage.extension.manager import change, insert, remove, root_of
-from flashsim.testing.contracts.extensions import ExtensionContract, check_state, rested, watched
+from flashsim.testing.contracts.extensions import ExtensionContract, check_state, resting_system, watch_run
 from tests.contract.members import each_of
 
 
@@ -29,14 +29,14 @@ class TestExtensions(ExtensionContract):
 def test_what_pages_of_frames_hold_by_design() -> None:
     """A frame whose copy is not the newest any more is free, but with TAC and inclusive; exclusive has no page twice."""
     for design in ("cw", "lc", "exclusive", "face", "tac", "inclusive"):
-        seen = sum((watched(design, seed).seen for seed in range(2)), Counter())
+        seen = sum((watch_run(design, seed).seen for seed in range(2)), Counter())
         assert bool(seen["invalid"]) == (design in ("tac", "inclusive")), design
         assert design != "exclusive" or not seen["twice"]
 
 
 @pytest.mark.parametrize("requests", [200, pytest.param(600, marks=pytest.mark.deep)])
 def test_a_frame_is_not_taken_from_a_scan_that_is_about_to_read_it(requests: int) -> None:
-    assert watched("lc", 10, requests).seen["newer"]
+    assert watch_run("lc", 10, requests).seen["newer"]
 
 
 def put(ext: at.Extension, design: ExtensionDesign, page: int, newer: int = 0) -> int:
@@ -68,7 +68,7 @@ def held_by(ext: at.Extension) -> list[int]:
     ],
 )  # fmt: skip
 def test_where_pages_go_that_leave_memory(design: str, flags: int, actions: int) -> None:
-    ext, chosen = rested(design)
+    ext, chosen = resting_system(design)
     assert manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE, flags) == actions
 
 
@@ -81,7 +81,7 @@ def test_the_reference_has_every_design_with_its_parameters() -> None:
 
 def test_while_the_ssd_is_filled_pages_of_scans_are_taken() -> None:
     for name in ("cw", "dw", "lc"):
-        ext, chosen = rested(name)
+        ext, chosen = resting_system(name)
         ext.numbers[at.FILL] = 2
         for page in (0, 1):
             assert manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE + page, SEQUENTIAL) == TO_SSD
@@ -90,7 +90,7 @@ def test_while_the_ssd_is_filled_pages_of_scans_are_taken() -> None:
 
 
 def test_tac_takes_a_page_whose_extent_is_warmer_than_the_coldest() -> None:
-    ext, tac = rested("tac", frames=2, extent=2)
+    ext, tac = resting_system("tac", frames=2, extent=2)
 
     def miss(page: int, flags: int = 0) -> bool:
         wanted = bool(manager.apply_on_fetch(ext, tac.kernels, FIRST_PAGE + page, flags) & TO_SSD)
@@ -109,7 +109,7 @@ def test_tac_takes_a_page_whose_extent_is_warmer_than_the_coldest() -> None:
 
 
 def test_tac_halves_temperatures_and_counts_costs() -> None:
-    ext, tac = rested("tac", frames=4, extent=2, aging=5, random=900, sequential=0)
+    ext, tac = resting_system("tac", frames=4, extent=2, aging=5, random=900, sequential=0)
     for page, flags in ((0, 0), (0, 0), (2, 0), (4, SEQUENTIAL)):
         manager.apply_on_fetch(ext, tac.kernels, FIRST_PAGE + page, flags)
         put(ext, tac, page)
@@ -121,14 +121,14 @@ def test_tac_halves_temperatures_and_counts_costs() -> None:
 
 
 def test_how_often_tac_loses_a_write() -> None:
-    ext, tac = rested("tac", pages=20_000, lost=30)
+    ext, tac = resting_system("tac", pages=20_000, lost=30)
     lost = [not manager.apply_on_fetch(ext, tac.kernels, FIRST_PAGE + page, FOR_UPDATE) for page in range(20_000)]
     assert abs(np.mean(lost) - 0.3) < 4 * (0.3 * 0.7 / 20_000) ** 0.5
 
 
 @pytest.mark.parametrize("design", ["rotating", "face"])
 def test_frames_are_taken_in_rotation(design: str) -> None:
-    ext, chosen = rested(design, frames=3)
+    ext, chosen = resting_system(design, frames=3)
     assert [put(ext, chosen, page) for page in range(4)] == [0, 1, 2, 0]
     manager.apply_on_modify(ext, chosen.kernels, FIRST_PAGE + 2)
     assert held_by(ext) == [3, 1, -1]
@@ -139,7 +139,7 @@ def test_frames_are_taken_in_rotation(design: str) -> None:
     assert put(ext, chosen, 7) == -1 and manager.due(ext, chosen.kernels) == FIRST_PAGE + 4  # to be cleaned first
     check_state(ext, chosen.kernels)
     manager.hold(ext, FIRST_PAGE + 4)
-    manager.cleaned(ext, FIRST_PAGE + 4)
+    manager.note_cleaning(ext, FIRST_PAGE + 4)
     manager.let_go(ext, chosen.kernels, FIRST_PAGE + 4)
     manager.apply_on_serve(ext, chosen.kernels, FIRST_PAGE + 4, 0)
     assert put(ext, chosen, 7) == (0 if design == "face" else 2)  # a second chance
@@ -173,7 +173,7 @@ class Queued:
 
 
 def test_face_beside_a_queue() -> None:
-    ext, face = rested("face", pages=30, frames=7)
+    ext, face = resting_system("face", pages=30, frames=7)
     queue, flushed, random = Queued(7), 0, np.random.default_rng(7)
     for _ in range(3000):
         page = int(random.integers(30))
@@ -191,7 +191,7 @@ def test_face_beside_a_queue() -> None:
             while put(ext, face, page, newer) < 0:
                 if (old := manager.due(ext, face.kernels)) >= 0:  # its turn: it is written to disk first
                     manager.hold(ext, old)
-                    manager.cleaned(ext, old)
+                    manager.note_cleaning(ext, old)
                     manager.let_go(ext, face.kernels, old)
                     flushed += 1
         assert {page for page in range(30) if manager.frame_of(ext, FIRST_PAGE + page) >= 0} == {
@@ -202,7 +202,7 @@ def test_face_beside_a_queue() -> None:
 
 
 def test_a_page_that_leaves_the_ssd_for_memory_is_newer_there() -> None:
-    ext, chosen = rested("exclusive")
+    ext, chosen = resting_system("exclusive")
     put(ext, chosen, 3, newer=1)
     put(ext, chosen, 4)
     assert manager.apply_on_serve(ext, chosen.kernels, FIRST_PAGE + 3, 0)
@@ -257,3 +257,10 @@ def test_files_that_are_no_design_are_named(tmp_path: Path) -> None:
         path.write_text(text, encoding="utf-8")
         with pytest.raises(FlashsimError, match=told):
             extension_design(str(path))
+
+
+def test_a_design_with_a_former_name_is_refused_with_the_new(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("from flashsim.core.draws import mixed")
+    with pytest.raises(FlashsimError, match="mixed is called mix_bits now"):
+        DESIGNS.load(str(file))

@@ -7,7 +7,7 @@ import pytest
 
 from algorithms.fetching.base import FETCHING, FetchOptions, FetchParameters
 from flashsim.core.errors import InvalidParameterError
-from flashsim.testing.contracts.fetching import FetchContract, fetched
+from flashsim.testing.contracts.fetching import FetchContract, count_fetches
 from flashsim.testing.strict_driver import relation_file
 
 MINE = """
@@ -46,7 +46,7 @@ class TestFetching(FetchContract):
         index = np.column_stack([r_rows, r_rows if same_order else random.permutation(rows)])[random.random(rows) < 0.5]
         if self.name.endswith(".py"):
             index = index[:1000]
-        fetched(self.name, (files[0], files[1]), index, FetchParameters(512), 1 << 16)
+        count_fetches(self.name, (files[0], files[1]), index, FetchParameters(512), 1 << 16)
 
 
 @pytest.mark.parametrize(("memory", "k"), [(1, 1.0), (8, 0.0), (8, -1.0), (8, float("inf")), (8, float("nan"))])

@@ -9,7 +9,7 @@ import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
@@ -17,7 +17,7 @@ from flashsim.ssd.gc.base import FAMILY, VICTIM
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.pools import close_block, join_ring, leave_ring
 from flashsim.testing.contracts.drives import GcContract
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, serve_all
 from tests.contract.members import each_of
 
 MINE = '''
@@ -83,9 +83,9 @@ def test_a_policy_from_a_file(count: int, tmp_path: Path) -> None:
     parameters = drive(gc=str(path))
     requests, at = random_workload(7, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    ours = served(engine, requests, at)
-    assert np.array_equal(ours, served(specification, requests, at))
-    assert not np.array_equal(ours, served(SsdEngine(drive()), requests, at))
+    ours = serve_all(engine, requests, at)
+    assert np.array_equal(ours, serve_all(specification, requests, at))
+    assert not np.array_equal(ours, serve_all(SsdEngine(drive()), requests, at))
     check_invariants(engine)
 
 
@@ -101,7 +101,7 @@ def test_a_policy_that_breaks_the_contract(model: type[SsdEngine] | type[SsdSpec
         device.advance(every=True)
 
 
-@pytest.mark.skipif(not compiled(), reason="nothing is compiled")
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -128,7 +128,7 @@ def steps_a_write(name: str, blocks: int, seeds: int) -> float:
         engine = SsdEngine(parameters)
         engine.load(0, parameters.capacity)
         pages = generator(seed, "overwrites").integers(0, parameters.logical_pages, parameters.logical_pages // 3)
-        served(engine, make_requests(WRITE, pages * PAGE, PAGE))
+        serve_all(engine, make_requests(WRITE, pages * PAGE, PAGE))
         numbers = engine.statistics()
         assert numbers["flash_erases"] > 0
         steps += numbers["victim_steps"]
@@ -158,10 +158,10 @@ def test_a_policy_that_only_finds_wholly_valid_blocks(count: int, tmp_path: Path
     parameters = drive(gc=str(path))
     requests, at = random_workload(7, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
+    assert np.array_equal(serve_all(engine, requests, at), serve_all(specification, requests, at))
     moves, erases = (engine.statistics()[name] for name in ("programs_gc", "flash_erases"))
     greedy = SsdEngine(drive())
-    served(greedy, requests, at)
+    serve_all(greedy, requests, at)
     assert moves > greedy.statistics()["programs_gc"] and erases > greedy.statistics()["flash_erases"]
     check_invariants(engine)
 

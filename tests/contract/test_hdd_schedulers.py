@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError, UnknownNameError
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.request import READ, make_requests
 from flashsim.core.rng import generator
 from flashsim.hdd.engine.drive import HddEngine
@@ -94,7 +94,7 @@ def test_a_scheduler_that_breaks_the_contract(model: type[HddEngine] | type[HddS
         serve(model(drive), make_requests(READ, np.arange(5) * 100 * SECTOR, SECTOR))
 
 
-@pytest.mark.skipif(not compiled(), reason="nothing is compiled")
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 def test_schedulers_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(MINE.replace("@lean_kernel", ""))
     with pytest.raises(FlashsimError, match="choose of '.*' must be decorated with"):

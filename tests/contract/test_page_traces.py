@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flashsim.testing.contracts.format import PACKERS, is_refused
-from flashsim.testing.contracts.page_format import PageTraceContract, listed, page_example
+from flashsim.testing.contracts.page_format import PageTraceContract, list_references, page_example
 from tests.contract.members import each_of
 from traces.file.page_trace import page_trace
 from traces.format import FORMATS, load_format
@@ -26,7 +26,7 @@ def test_a_file_is_recognised_packed_or_not(name: str, tmp_path: Path) -> None:
     for pack in (bytes, *(() if name == "parquet" else PACKERS.values())):
         (tmp_path / "own").write_bytes(pack(data))
         trace = page_trace(tmp_path / "own")
-        assert trace.page_format == name and listed(trace.batches()) == wanted
+        assert trace.page_format == name and list_references(trace.batches()) == wanted
 
 
 @pytest.mark.parametrize("name", FORMATS.names())

@@ -7,7 +7,7 @@ import pytest
 
 from algorithms.programs.base import PROGRAMS, through
 from flashsim.core.errors import InvalidParameterError
-from flashsim.testing.contracts.operators import ROWS, ProgramContract, outcome, started
+from flashsim.testing.contracts.operators import ROWS, ProgramContract, outcome, start_operator
 from tests.contract.members import each_of
 
 MINE = """
@@ -45,7 +45,7 @@ class TestPrograms(ProgramContract):
 
 
 def test_a_full_table_of_groups_is_handed_on_and_begins_anew() -> None:
-    spilled = list(through([started("aggregation", room=200)], [ROWS.slice(first, 50) for first in range(0, 500, 50)]))
+    spilled = list(through([start_operator("aggregation", room=200)], [ROWS.slice(first, 50) for first in range(0, 500, 50)]))
     assert len(spilled) > 5
     assert outcome("aggregation", 10, 2, room=200) == outcome("aggregation", 1, 1)
 
@@ -53,7 +53,7 @@ def test_a_full_table_of_groups_is_handed_on_and_begins_anew() -> None:
 @pytest.mark.parametrize("name", ["hash-join", "semi-join", "top-k", "partitioning"])
 def test_a_table_beyond_memory_is_refused(name: str) -> None:
     with pytest.raises(InvalidParameterError, match="memory: 1 B, but the program needs"):
-        list(through([started(name, room=1)], [ROWS]))
+        list(through([start_operator(name, room=1)], [ROWS]))
 
 
 def test_a_bloom_filter_passes_few_strangers() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.testing.contracts.workloads import ReferencesContract, drawn
+from flashsim.testing.contracts.workloads import ReferencesContract, draw_references
 from tests.contract.members import each_of
 from traces.references import GENERATORS, generated_trace
 
@@ -31,7 +31,7 @@ class TestReferences(ReferencesContract):
         return _ASKED.get(self.member) or super().values
 
     def test_another_seed_makes_other_references(self) -> None:
-        first, second = (drawn(self.text(f"references=5000,seed={seed}"))[0] for seed in (0, 1))
+        first, second = (draw_references(self.text(f"references=5000,seed={seed}"))[0] for seed in (0, 1))
         assert np.array_equal(first, second) == (self.member == "loop")
 
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from algorithms.replacement.base import REPLACEMENT, replacement_policy
 from flashsim.core.errors import FlashsimError
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from flashsim.storage.pool.simulation import PlainSimulation, simulation
-from flashsim.testing.contracts.replacement import ReplacementContract, is_included, loaded, misses
-from flashsim.testing.pools import Kernels, forms, numbered
+from flashsim.testing.contracts.replacement import ReplacementContract, is_included, load_policy, misses
+from flashsim.testing.pools import Kernels, forms, pages_of_letters
 from tests.contract.naive_pools import FREE, HIT, NAIVE, Outcomes, References
 
 #: A policy of one's own, in both forms: the page that entered last leaves.
@@ -110,7 +110,7 @@ class TestReplacement(ReplacementContract):
 @given(text=st.text("abcdefghijABCDEFGHIJ", max_size=80), sizes=st.tuples(st.integers(1, 5), st.integers(1, 4)))
 def test_a_larger_pool_holds_all_that_a_smaller_one_holds(name: str, text: str, sizes: tuple[int, int]) -> None:
     """Of the policies of which it is unknown; `ReplacementContract` tests those that say so."""
-    assert is_included(loaded(name), text, sizes[0], sum(sizes))
+    assert is_included(load_policy(name), text, sizes[0], sum(sizes))
 
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each not in INCLUDING and not each.endswith(".py")])
@@ -124,7 +124,7 @@ def test_a_larger_pool_does_not_hold_all_that_a_smaller_one_holds(name: str) -> 
 
 def test_a_larger_pool_may_miss_more() -> None:
     """The anomaly of FIFO that Belady, Nelson and Shedler found, with their references."""
-    pages = numbered("abcdabeabcde")
+    pages = pages_of_letters("abcdabeabcde")
     assert [misses("fifo", pages, frames) for frames in (3, 4)] == [9, 10]
     assert all(misses(name, pages, 4) <= misses(name, pages, 3) for name in INCLUDING)
 
@@ -162,7 +162,7 @@ def test_a_file_of_ones_own_has_either_form_or_both(file: str, has: list[bool], 
     (tmp_path / file).write_text(OWN[file])
     policy = replacement_policy(str(tmp_path / file))
     assert [policy.kernels is not None, policy.plain is not None] == has
-    assert misses(policy.name, numbered("abcabc"), 2) == 5
+    assert misses(policy.name, pages_of_letters("abcabc"), 2) == 5
     if policy.plain is None:
         with pytest.raises(FlashsimError, match=r"kernels\.py' has no plain form"):
             PlainSimulation(policy, 2)
@@ -186,7 +186,7 @@ def test_a_policy_that_breaks_the_contract_is_named_with_the_rule_and_the_refere
     (tmp_path / file).write_text(OWN[file].replace(old, plain if file == "plain.py" else kernel))
     pool = simulation(replacement_policy(str(tmp_path / file)), 2)
     with pytest.raises(FlashsimError, match=rf"{file}' broke its contract at reference {reference}: {rule}$") as refusal:
-        pool.refer(np.array(numbered("abcdefgh"), np.int32))
+        pool.refer(np.array(pages_of_letters("abcdefgh"), np.int32))
     assert "\n" not in str(refusal.value)
 
 
@@ -195,11 +195,11 @@ def test_a_policy_that_chooses_a_pinned_page_is_named(file: str, tmp_path: Path)
     careless = OWN[file].replace("if not self.pool.pinned(each)", "").replace("newest(pool, 0)", "pool.pages[0, 1]")
     (tmp_path / file).write_text(careless)
     (pool,) = forms(replacement_policy(str(tmp_path / file)), 2)
-    for page in numbered("ab"):
+    for page in pages_of_letters("ab"):
         pool.refer(page)
-    pool.pin(numbered("b")[0], True)
+    pool.pin(pages_of_letters("b")[0], True)
     with pytest.raises(FlashsimError, match=rf"{file}' broke its contract at reference 3: the victim is pinned$"):
-        pool.refer(numbered("c")[0])
+        pool.refer(pages_of_letters("c")[0])
 
 
 def test_a_plain_form_that_fails_is_named_with_its_function_and_the_reference(tmp_path: Path) -> None:
@@ -223,14 +223,14 @@ def test_a_kernel_that_fails_is_named_with_the_reference(tmp_path: Path) -> None
     with pytest.raises(
         FlashsimError, match=r"wrong\.py' broke its contract at reference 2: a kernel failed with ValueError: one or two lines$"
     ):
-        misses(str(tmp_path / "wrong.py"), numbered("aab"), 2)
+        misses(str(tmp_path / "wrong.py"), pages_of_letters("aab"), 2)
 
 
 def fails(pool: PlainPool) -> None:
     """Two pages, a hit, a victim, and a page that is dropped."""
-    for page in numbered("aab"):
+    for page in pages_of_letters("aab"):
         pool.refer(page)
-    pool.refer(numbered("c")[0])
+    pool.refer(pages_of_letters("c")[0])
     pool.drop(min(pool.resident))
 
 
@@ -252,12 +252,12 @@ def fails(pool: PlainPool) -> None:
         pytest.param(
             KERNELS.replace("@lean_kernel\ndef hit", "def hit"),
             "hit of '.*' must be decorated with",
-            marks=pytest.mark.skipif(not compiled(), reason="nothing is compiled"),
+            marks=pytest.mark.skipif(not is_compiled(), reason="nothing is compiled"),
         ),
         pytest.param(
             KERNELS.replace("pool, leaving", "pool, nowhere"),
             "does not compile .*; run with NUMBA_DISABLE_JIT=1",
-            marks=pytest.mark.skipif(not compiled(), reason="nothing is compiled"),
+            marks=pytest.mark.skipif(not is_compiled(), reason="nothing is compiled"),
         ),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flashsim.device.file import RealDevice
-from flashsim.testing.contracts.replay import ReplayContract, replayed, trace
+from flashsim.testing.contracts.replay import ReplayContract, replay_trace, trace
 from tests.contract.members import each_of
 from traces.replay.base import ENGINES, load_engine
 
@@ -21,7 +21,7 @@ class TestEngines(ReplayContract):
 
 def test_our_own_submits_each_request_when_it_is_due(tmp_path: Path) -> None:
     arrival = 5_000_000_000 + np.arange(40) * 2_000_000
-    _, done = replayed(load_engine("builtin"), tmp_path / "file", trace(40, kinds=2, arrival=arrival), "timed")
+    _, done = replay_trace(load_engine("builtin"), tmp_path / "file", trace(40, kinds=2, arrival=arrival), "timed")
     due = np.arange(40) * 2_000_000
     assert (done["started"] >= due).all() and np.abs(done["submitted"] - due).max() < 10_000
 
@@ -36,5 +36,5 @@ def test_a_process_that_waits_for_its_turn_submits_no_request_early(tmp_path: Pa
 
     monkeypatch.setattr(RealDevice, "now", property(later))
     arrival = np.arange(10) * 2_000_000
-    _, done = replayed(load_engine("builtin"), tmp_path / "file", trace(10, kinds=2, arrival=arrival), "timed")
+    _, done = replay_trace(load_engine("builtin"), tmp_path / "file", trace(10, kinds=2, arrival=arrival), "timed")
     assert (done["started"] >= arrival).all()

@@ -16,7 +16,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.wear.base import FAMILY
 from flashsim.testing.contracts.drives import WearContract
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, serve_all
 from tests.contract.members import each_of
 
 MINE = '''
@@ -90,8 +90,8 @@ def test_what_levelling_moves_is_counted_by_its_cause(name: str) -> None:
     engine = SsdEngine(drive(wear=name, wear_gap=2, blocks_per_plane=16, capacity=80 * PAGE))
     random = generator(3, "hot")
     for _ in range(20):
-        served(engine, make_requests(WRITE, random.integers(0, 8, 100) * PAGE, PAGE), engine.now)
-        served(engine, make_requests(WRITE, random.integers(0, 80, 2) * PAGE, PAGE), engine.now)
+        serve_all(engine, make_requests(WRITE, random.integers(0, 8, 100) * PAGE, PAGE), engine.now)
+        serve_all(engine, make_requests(WRITE, random.integers(0, 80, 2) * PAGE, PAGE), engine.now)
     numbers = engine.statistics()
     assert (numbers["programs_wear"] > 0) == (name == "static") == (numbers["erases_wear"] > 0)
     assert numbers["reads_wear"] == numbers["programs_wear"]
@@ -130,8 +130,8 @@ def test_a_policy_from_a_file(count: int, tmp_path: Path) -> None:
     parameters = drive(wear=str(path))
     requests, at = random_workload(7, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    ours = served(engine, requests, at)
-    assert np.array_equal(ours, served(specification, requests, at))
+    ours = serve_all(engine, requests, at)
+    assert np.array_equal(ours, serve_all(specification, requests, at))
     assert engine.statistics()["programs_wear"] > 0
     check_invariants(engine)
 

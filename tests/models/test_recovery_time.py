@@ -19,7 +19,7 @@ def test_formula_and_simulation_agree(restart: str, monkeypatch: pytest.MonkeyPa
     )
     totals = [0, 0.0]
     for seed in range(6):
-        crash = single.recovered(single.crash(drawn_history(seed, restart)))
+        crash = single.recover_crash(single.crash(drawn_history(seed, restart)))
         assert not crash.wrong
         for phase, (simulated, formula) in crash.phases.items():
             assert simulated == pytest.approx(formula), (seed, phase)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pytest
 
 from flashsim.core.errors import FlashsimError, MissingFileError
-from flashsim.storage.columns import joined
+from flashsim.storage.columns import one_array
 from flashsim.storage.source import open_source
 from tests.benchmarks.yardstick import loop_slowness
 from tests.postgresql_server import Cluster
@@ -157,7 +157,7 @@ def plain(column: pa.ChunkedArray) -> list[Any]:
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         column = column.cast(pa.int32() if pa.types.is_date(kind) else pa.int64())
-    return joined(column).to_pylist()
+    return one_array(column).to_pylist()
 
 
 def rows(table: Table, draws: random.Random, count: int) -> str:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from flashsim.apps.smart import plans as smart_tables
-from flashsim.apps.smart.plans import Plan, StoredTable, co_partitioned, run
+from flashsim.apps.smart.plans import Plan, StoredTable, co_partitioned_stages, run
 from flashsim.apps.smart.sql import plan_of
 from flashsim.core.errors import FlashsimError
 from flashsim.storage.source.base import TableRecords
@@ -167,9 +167,9 @@ def test_drawn_joins_of_partitioned_tables(part: int) -> None:
         tables, by = dict(stored(rng.choice(FORMATS))), rng.choice([(left, right)] * 4 + [(left, None), (None, right), (left, "id")])
         for name, column in zip("tu", by, strict=True):
             if column:
-                tables[name] = tables[name].partitioned(column, drives)
+                tables[name] = tables[name].partition_by(column, drives)
         plan = planned(query, tables)
-        assert bool(co_partitioned(plan, tables)) == (alike and by == (left, right)), query
+        assert bool(co_partitioned_stages(plan, tables)) == (alike and by == (left, right)), query
         for stages in range(plan.most_pushed + 1):
             result = run(plan, tables, stages, drives)
             problem = same_rows(query, result.rows, oracle().sql(query).fetchall())
@@ -180,7 +180,7 @@ def test_drawn_joins_of_partitioned_tables(part: int) -> None:
 
 def test_a_drive_that_has_all_rows() -> None:
     """Keys are fewer than drives, or there is one, beside NULL."""
-    tables = {name: stored("pax")[name].partitioned("flag", 5) for name in "tu"}
+    tables = {name: stored("pax")[name].partition_by("flag", 5) for name in "tu"}
     assert sum(not each.records.rows for each in tables["t"].partitions) >= 2
     query = "SELECT count(*) AS n FROM t JOIN u ON t.flag = u.flag WHERE u.flag"
     plan = planned(query, tables)

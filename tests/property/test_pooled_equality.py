@@ -36,7 +36,7 @@ def check(seed: int) -> None:
     counted = {name: count for name, count in run.counts.items() if not name.startswith("ssd_") or "read" in name or "write" in name}
     assert counted == {name: specification.counts[name] for name in counted}, seed
     assert list(run.by_kind.values()) == [specification.by_kind[kind] for kind in range(3)], seed
-    assert list(run.ended.values()) == [specification.ended.get(kind, 0) for kind in range(3)], seed
+    assert list(run.end_times.values()) == [specification.ended.get(kind, 0) for kind in range(3)], seed
 
 
 @pytest.mark.parametrize("seeds", range(8))

@@ -17,7 +17,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import Integers, Requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY as FTL_FAMILY
-from flashsim.ssd.ftl.base import checked
+from flashsim.ssd.ftl.base import compatible_layer
 from flashsim.ssd.gc.base import FAMILY as GC_FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.dies import Die
@@ -25,7 +25,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK
 from flashsim.ssd.wear.base import FAMILY as WEAR_FAMILY
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, random_workload, serve_all
 from tests.property.covering_array import Pair, Row, all_pairs, covering_array, pairs_of
 from tests.property.test_ssd_equality import assert_same_state
 
@@ -125,7 +125,7 @@ def benign(ftl: str) -> dict[str, Any]:
 def is_accepted(values: dict[str, Any]) -> bool:
     """Whether there is a drive of these values."""
     try:
-        checked(drive(**values))
+        compatible_layer(drive(**values))
     except FlashsimError:
         return False
     return True
@@ -178,10 +178,10 @@ class WatchedSpecification(SsdSpecification):
         self.seen["buffered"] += kind == BUFFER_PAGE
         return super().transfer_of(command, kind, page, sectors, part)
 
-    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+    def finish_changes(self, group: list[Operation], leave: Callable[[], None]) -> None:
         """Pages are programmed, or blocks erased."""
         self.seen["groups"] += len(group) > 1
-        super().changed(group, leave)
+        super().finish_changes(group, leave)
 
 
 def is_at_work(row: Row, specification: WatchedSpecification) -> dict[str, bool]:
@@ -219,7 +219,7 @@ def assert_models_agree(row: Row, seed: int) -> None:
         if batch == 1:
             assert_same_after_a_power_cut(engine, specification, requests, at)
             at += engine.now - at.min()
-        assert np.array_equal(served(engine, requests, at), served(specification, requests, at))
+        assert np.array_equal(serve_all(engine, requests, at), serve_all(specification, requests, at))
         assert_same_state(engine, specification)
         check_invariants(engine)
         batch += 1
@@ -278,7 +278,7 @@ def test_no_level_is_silently_another(option: str, ftl: str) -> None:
                 engine.load(0, engine.capacity)
             for batch in range(MOST_BATCHES):
                 requests, at = random_workload(batch, engine.parameters, REQUESTS)
-                completions += served(engine, requests, at + engine.now).tobytes()
+                completions += serve_all(engine, requests, at + engine.now).tobytes()
             other = outcomes.setdefault((completions, str(engine.statistics())), level)
             assert other == level, f"{option}: {level} comes out as {other}"
     assert outcomes

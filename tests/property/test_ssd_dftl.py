@@ -13,7 +13,7 @@ from flashsim.core.errors import ReadOnlyDeviceError
 from flashsim.core.host_queue import one_command_each
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl import dftl
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, random_drive, random_workload, serve_all
 from tests.property.test_ssd_equality import assert_models_agree
 from tests.property.test_ssd_power_cut import test_what_survives as assert_survival
 from tests.tiers import seeds
@@ -61,5 +61,5 @@ def test_cuts_while_blocks_wear_out(seed: int) -> None:
         engine.power_cut(engine.now)
         check_invariants(engine)
         assert engine.statistics()["read_only"] == before  # recovery wears nothing out
-        served(engine, requests, engine.now)
+        serve_all(engine, requests, engine.now)
         check_invariants(engine)

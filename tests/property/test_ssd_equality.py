@@ -15,7 +15,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import Model, check_invariants, drive, random_drive, random_workload, served, with_pace, with_steps
+from flashsim.testing.flash_drives import Model, check_invariants, drive, random_drive, random_workload, serve_all, with_pace, with_steps
 from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.tiers import seeds
 from tests.yardstick import seconds
@@ -34,7 +34,7 @@ def assert_alike(seed: int, parameters: SsdParameters, requests: Requests, at: I
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     for model in (engine, specification):
         model.load(0, loaded)
-    ours, theirs = served(engine, requests, at), served(specification, requests, at)
+    ours, theirs = serve_all(engine, requests, at), serve_all(specification, requests, at)
     assert np.array_equal(ours, theirs), f"seed {seed}"
     assert len(ours) == len(requests)
     assert_same_state(engine, specification)
@@ -88,7 +88,7 @@ def test_any_split_gives_the_same_times(model: type[Model], seed: int) -> None:
     order = np.argsort(at, kind="stable")
     requests, at = requests[order], at[order]
     requests["tag"] = np.arange(len(requests))
-    whole = served(model(parameters), requests, at)
+    whole = serve_all(model(parameters), requests, at)
     device, random, parts, sent = model(parameters), generator(seed, "split"), [], 0
     while sent < len(requests) or device.outstanding:
         until = device.now + 10 * int(random.integers(0, 60))
@@ -106,7 +106,7 @@ def test_any_split_gives_the_same_times(model: type[Model], seed: int) -> None:
 def test_a_step_stops_at_the_first_completion_or_at_its_end() -> None:
     parameters = drive()  # nothing is left to do after the last completion
     requests, at = random_workload(3, parameters, 40)
-    times = served(SsdEngine(parameters), requests, at)["completed"]
+    times = serve_all(SsdEngine(parameters), requests, at)["completed"]
     for model in (SsdEngine(parameters), SsdSpecification(parameters)):
         model.submit(requests, one_command_each(requests), at)
         assert len(model.advance(int(times[0]) - 1)) == 0

@@ -13,7 +13,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, Model, random_drive, random_workload, serve_all
 from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.tiers import seeds
 
@@ -54,7 +54,7 @@ def test_none_waits_for_a_program(seed: int, ftl: str, model: type[Model]) -> No
     requests["flags"] = FORCE_UNIT_ACCESS
     requests["length"] = np.minimum(requests["length"], 4 * PAGE)
     device = model(parameters)
-    completions = served(device, requests, at)
+    completions = serve_all(device, requests, at)
     assert len(completions) == len(requests) and completions["completed"].max() < quickest_program(parameters)
     assert device.state.buffer.waiting < parameters.group  # all else has left for flash
 
@@ -66,9 +66,9 @@ def test_a_forced_write_takes_what_any_write_takes(seed: int, ftl: str) -> None:
     parameters = protected_drive(seed, ftl, 1 + seed % 4)
     requests, at = random_workload(seed, parameters, 60)
     requests["flags"] = 0
-    plain = served(SsdEngine(parameters), requests, at)
+    plain = serve_all(SsdEngine(parameters), requests, at)
     requests["flags"] = FORCE_UNIT_ACCESS
-    assert np.array_equal(served(SsdEngine(parameters), requests, at), plain)
+    assert np.array_equal(serve_all(SsdEngine(parameters), requests, at), plain)
 
 
 @pytest.mark.parametrize("ftl", KINDS)
@@ -78,4 +78,4 @@ def test_without_protection_or_through_the_buffer_it_waits(mode: str, ftl: str) 
     parameters = slow_programs(parameters)
     requests, _ = random_workload(1, parameters, 1)
     requests["operation"], requests["flags"] = WRITE, FORCE_UNIT_ACCESS
-    assert served(SsdEngine(parameters), requests)["completed"][0] >= quickest_program(parameters)
+    assert serve_all(SsdEngine(parameters), requests)["completed"][0] >= quickest_program(parameters)

@@ -17,7 +17,7 @@ from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import LOG_BLOCK
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, random_drive, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, random_drive, serve_all
 from tests.property.test_ssd_equality import assert_same_state
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 
@@ -41,7 +41,7 @@ def test_a_cut_at_every_moment(name: str, seed: int, planes: int) -> None:
     requests = rewrites(seed, parameters, 18)
     engine = SsdEngine(parameters)
     engine.load(0, parameters.capacity)
-    end = int(served(engine, requests)["completed"].max()) + 500
+    end = int(serve_all(engine, requests)["completed"].max()) + 500
     assert engine.statistics()["erases_merge"] > 2
     for cut in range(5, end, 20):
         engine = SsdEngine(parameters)
@@ -57,7 +57,7 @@ def test_a_cut_at_every_moment(name: str, seed: int, planes: int) -> None:
         assert (engine.state.pools.free >= parameters.gc_reserve + max(1, parameters.log_blocks)).all()
         if cut % 100 == 5:
             pages = generator(cut, "pages").permutation(parameters.logical_pages)
-            served(engine, make_requests(WRITE, pages * PAGE, PAGE), engine.now)
+            serve_all(engine, make_requests(WRITE, pages * PAGE, PAGE), engine.now)
             check_invariants(engine)
 
 
@@ -74,7 +74,7 @@ def test_a_drive_that_wears_out_keeps_what_it_holds(name: str, seed: int) -> Non
         batch += 1
         pages = generator(seed, "pages", batch).integers(0, parameters.logical_pages, 12)
         requests = make_requests(WRITE, pages * PAGE, PAGE)
-        assert np.array_equal(served(engine, requests, engine.now), served(specification, requests, specification.now))
+        assert np.array_equal(serve_all(engine, requests, engine.now), serve_all(specification, requests, specification.now))
         taken = engine.statistics()["host_writes"] - last_id
         for page in pages[:taken]:
             last_id += 1

@@ -16,7 +16,7 @@ from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, check_invariants, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, random_drive, random_workload, serve_all
 from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.property.test_ssd_equality import assert_same_state
 from tests.tiers import seeds
@@ -79,7 +79,7 @@ def test_what_survives(seed: int, ftl: str) -> None:
     requests, at = random_workload(seed, parameters, 30)
     requests["dependency"], requests["stream"] = -1, 0
     at = np.sort(at)
-    last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
+    last = int(serve_all(SsdEngine(parameters), requests, at)["completed"].max())
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     random = generator(seed, "cut")
     loaded = int(random.integers(0, parameters.logical_pages + 1)) * parameters.unit_size
@@ -103,7 +103,7 @@ def test_what_survives(seed: int, ftl: str) -> None:
         for page, versions in enumerate(allowed):
             assert engine.version(page) in versions, f"page {page}"
     again = at + engine.now
-    assert np.array_equal(served(engine, requests, again), served(specification, requests, again))
+    assert np.array_equal(serve_all(engine, requests, again), serve_all(specification, requests, again))
     check_invariants(engine)
 
 
@@ -117,7 +117,7 @@ def test_a_controller_with_room_for_all_writes_behind_whatever_goes_on(seed: int
     requests["dependency"], requests["stream"] = -1, 0
     parameters = replace(parameters, continuation_limit=int(requests["length"].sum()))
     engine = SsdEngine(parameters)
-    served(engine, requests, np.sort(at))
+    serve_all(engine, requests, np.sort(at))
     behind = writes_behind(parameters, requests)
     assert engine.statistics()["continued_writes"] == len(behind) > 3
 
@@ -128,7 +128,7 @@ def test_models_agree_after_cuts_of_several_queues(seed: int) -> None:
     parameters = replace(random_drive(seed), endurance=0, queues=3, queue_depth=2)
     requests, at = random_workload(seed, parameters, 60)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
+    last = int(serve_all(SsdEngine(parameters), requests, at)["completed"].max())
     for share in (0.2, 0.5, 0.8):
         cut = engine.now + int(share * last)
         for model in (engine, specification):
@@ -137,7 +137,7 @@ def test_models_agree_after_cuts_of_several_queues(seed: int) -> None:
         assert_same_state(engine, specification)
         check_invariants(engine)
     again = at + engine.now
-    assert np.array_equal(served(engine, requests, again), served(specification, requests, again))
+    assert np.array_equal(serve_all(engine, requests, again), serve_all(specification, requests, again))
 
 
 @pytest.mark.parametrize("ftl", KINDS)
@@ -149,7 +149,7 @@ def test_reads_return_the_last_write(first: int, ftl: str) -> None:
         requests, at = random_workload(seed, parameters, 100)
         requests["dependency"], requests["stream"] = -1, 0
         engine = SsdEngine(parameters)
-        served(engine, requests, np.sort(at))
+        serve_all(engine, requests, np.sort(at))
         nothing = np.zeros(parameters.logical_pages, np.int64)
         allowed = allowed_versions(parameters, requests, nothing, set(range(len(requests))), 1)
         assert [{engine.version(page)} for page in range(parameters.logical_pages)] == allowed

@@ -14,7 +14,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import PROGRAM_PAGE, READ_PAGE, STORE_PAGE
-from flashsim.testing.flash_drives import random_drive, random_workload, served
+from flashsim.testing.flash_drives import random_drive, random_workload, serve_all
 from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
 from tests.tiers import seeds
 
@@ -47,11 +47,11 @@ class WatchedReads(SsdSpecification):
             self.from_old_places += operation.place != place
         super().read_out(operation)
 
-    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+    def finish_changes(self, group: list[Operation], leave: Callable[[], None]) -> None:
         """Pages are programmed, or blocks erased: no read has waited for a move."""
         for operation in group:
             assert operation.source < 0 or READ_PAGE not in [follower.kind for follower in operation.followers]
-        super().changed(group, leave)
+        super().finish_changes(group, leave)
 
     def note_all(self) -> None:
         """What pages hold on an idle drive is what reads are to find."""
@@ -72,7 +72,7 @@ def test_a_read_returns_what_was_admitted_last_and_waits_for_no_move(seed: int, 
         drive.submit(requests, one_command_each(requests), at + drive.now)
         drive.power_cut(drive.now + int(generator(seed, "cut", batch).integers(0, 3000)))
     drive.note_all()
-    served(drive, requests, at + drive.now)
+    serve_all(drive, requests, at + drive.now)
     assert not drive.due
 
 
@@ -84,7 +84,7 @@ def test_reads_go_to_old_places(ftl: str) -> None:
         drive = WatchedReads(parameters)
         drive.load(0, parameters.capacity)
         drive.note_all()
-        served(drive, *random_workload(seed, parameters, 60))
+        serve_all(drive, *random_workload(seed, parameters, 60))
         if drive.from_old_places:
             return
     pytest.fail("no read was served from an old place")

@@ -27,7 +27,7 @@ from flashsim.ssd.state.flash import PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, ZERO_PAGE
 from flashsim.ssd.state.pools import next_write_id
 from flashsim.ssd.state.recovery import recover
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive_for, in_part_continued, random_drive, random_workload
+from flashsim.testing.flash_drives import PAGE, check_invariants, continue_half, drive_for, random_drive, random_workload
 from tests.property.test_ssd_power_cut import allowed_versions, durable_changes
 from tests.tiers import DEEP_RUN, examples, seeds
 
@@ -185,7 +185,7 @@ def single_pages(seed: int, parameters: SsdParameters, count: int, in_order: boo
     operations = random.choice([READ, WRITE, TRIM, FLUSH], count, p=[0.1, 0.8, 0.07, 0.03])
     offset, length = pages * PAGE // SECTOR, np.full(count, PAGE // SECTOR)
     if in_order:
-        offset, length = in_part_continued(seed, parameters, operations, offset, length)
+        offset, length = continue_half(seed, parameters, operations, offset, length)
     return make_requests(operations, offset * SECTOR, length * SECTOR)
 
 

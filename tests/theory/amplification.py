@@ -14,7 +14,7 @@ from flashsim.core.request import WRITE, Integers, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
-from flashsim.testing.flash_drives import PAGE, drive, served
+from flashsim.testing.flash_drives import PAGE, drive, serve_all
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, greedy_hot_cold, random
 
 RESERVE = 2
@@ -143,7 +143,7 @@ def simulated(cell: Trial, blocks: int, warm_up: int = 4, measured: int | None =
     pages = overwrites(cell, parameters.logical_pages, (warm_up + length) * parameters.logical_pages)
     counters = []
     for batch in np.split(pages, range(warm_up * parameters.logical_pages, len(pages), BATCH * parameters.logical_pages)):
-        served(engine, make_requests(WRITE, batch * PAGE, PAGE), engine.now)
+        serve_all(engine, make_requests(WRITE, batch * PAGE, PAGE), engine.now)
         counters.append([engine.statistics()[name] for name in ("flash_programs", "host_writes")])
     programs, writes = np.diff(np.array(counters), axis=0).T
     return Amplification(programs / writes, cell.predicted(1 + parameters.effective_overprovisioning))

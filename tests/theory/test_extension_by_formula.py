@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from flashsim.core.errors import InvalidParameterError
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.units import MICROSECONDS, SECONDS
-from flashsim.experiments.formulas.extension import Formula, TransactionReferences, predicted, service
+from flashsim.experiments.formulas.extension import Formula, TransactionReferences, predict_system, service
 from flashsim.pools import PoolOptions
 from flashsim.pools.devices import DISKS_3_1, SSD_3_1
 from flashsim.pools.setup import PoolSetup
@@ -27,7 +27,7 @@ def both(setup: PoolSetup) -> tuple[float, float]:
     return found.throughput, setup.build().result().rate("transactions", slice(-setup.intervals // 5, None))
 
 
-@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
 def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
     formula, simulated = both(PoolSetup("tpc-c:warehouses=2000", design, options=TPC_C, scale=0.001 if design == "lc" else 0.005))
@@ -35,7 +35,7 @@ def test_tpc_c_by_formula_is_within_six_percent(design: str) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("design", ["none", "cw", "dw", "tac", "lc"])
 @pytest.mark.parametrize(("text", "given"), [("tpc-c:warehouses=4000", TPC_C), ("tpc-e:database=230GiB", TPC_E)])
 def test_large_databases_by_formula(text: str, given: PoolOptions, design: str) -> None:
@@ -75,4 +75,4 @@ def test_seconds_after_the_last_reference_change_nothing() -> None:
 )
 def test_systems_have_a_formula_where_all_is_known(unknown: dict[str, Any], is_known: bool) -> None:
     setup = PoolSetup("zipf:pages=2000,write-share=0.3,each=5", "dw", 4 * 2**20, 8 * 2**20, SECONDS, options=PoolOptions(clients=4))
-    assert (predicted(replace(setup, **unknown), 10_000) is not None) == is_known
+    assert (predict_system(replace(setup, **unknown), 10_000) is not None) == is_known

@@ -7,7 +7,7 @@ import pytest
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.testing.flash_drives import PAGE, drive, served
+from flashsim.testing.flash_drives import PAGE, drive, serve_all
 from models.write_amplification import greedy
 
 BLOCKS, PAGES_PER_BLOCK, ALPHA = 400, 16, 1.15
@@ -29,7 +29,7 @@ def test_uniform_writes_of_units(units: int) -> None:
     engine.load(0, parameters.capacity)
     for batch in range(2):  # the first until the drive is steady
         pages = generator(1, "units", batch).integers(0, parameters.logical_pages, (3 + batch) * parameters.logical_pages)
-        served(engine, make_requests(WRITE, pages * unit, unit), engine.now)
+        serve_all(engine, make_requests(WRITE, pages * unit, unit), engine.now)
         numbers = engine.statistics()
         host = numbers["host_writes"] - numbers["buffer_overwrites"]
         counts.append((host, numbers["flash_programs"], numbers["padded_programs"], numbers["flash_erases"]))

@@ -16,7 +16,7 @@ from scipy.stats import t
 
 from algorithms.extensions.base import extension_design
 from algorithms.replacement.base import replacement_policy
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.rng import generator
 from flashsim.core.transactions import Transactions
 from flashsim.core.units import MILLISECONDS, SECONDS
@@ -113,7 +113,7 @@ def measured(case: Case, exponential: int = 1, seed: int = 7) -> Measured:
     return Measured(float(rates.mean()), float(half), (*stations, Station(case.work / 1e6)))
 
 
-@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 @pytest.mark.parametrize("name", CASES)
 def test_throughput_is_that_of_mean_value_analysis(name: str) -> None:
     case = CASES[name]
@@ -123,7 +123,7 @@ def test_throughput_is_that_of_mean_value_analysis(name: str) -> None:
     assert abs(found.rate - fewer) > 3 * found.half  # a model that is wrong by one server would be found out
 
 
-@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 def test_times_that_are_not_exponential_are_told_apart() -> None:
     case = CASES["five disks and a processor"]
     found = measured(case, exponential=0)

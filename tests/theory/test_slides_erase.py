@@ -8,7 +8,7 @@ import pytest
 from flashsim.core.request import WRITE, Requests, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import Model, drive, served
+from flashsim.testing.flash_drives import Model, drive, serve_all
 
 PAGE, PER_BLOCK, BLOCKS = 4096, 64, 64
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
@@ -39,7 +39,7 @@ def counts(device: Model, requests: Requests) -> tuple[int, int, int]:
     """Erases, moves and programs for the host that the requests take."""
     names = ("flash_erases", "programs_merge", "programs_host")
     before = device.statistics()
-    served(device, requests, device.now)
+    serve_all(device, requests, device.now)
     after = device.statistics()
     assert after["flash_programs"] == after["programs_host"] + after["programs_merge"]
     erases, moves, programs = (after[name] - before[name] for name in names)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.testing.flash_drives import PAGE, drive, served
+from flashsim.testing.flash_drives import PAGE, drive, serve_all
 from tests.theory.amplification import BATCH, Amplification, Trial, simulated
 
 PAGES_PER_BLOCK = (32, 64, 128)
@@ -117,7 +117,7 @@ def test_one_choice_is_random() -> None:
     parameters = [drive(gc="random"), drive(gc="d-choices", gc_choices=1)]
     offsets = generator(3, "overwrites").integers(0, parameters[0].logical_pages, 2000) * PAGE
     engines = [SsdEngine(values) for values in parameters]
-    one, other = (served(engine, make_requests(WRITE, offsets, PAGE)) for engine in engines)
+    one, other = (serve_all(engine, make_requests(WRITE, offsets, PAGE)) for engine in engines)
     assert np.array_equal(one, other)
     assert engines[0].statistics()["programs_gc"] == engines[1].statistics()["programs_gc"] > 0
 
@@ -125,7 +125,7 @@ def test_one_choice_is_random() -> None:
 @pytest.mark.parametrize("apart", [1, 2, 3, 10])
 def test_draws_do_not_depend_on_each_other(apart: int) -> None:
     """Pairs of draws fall alike often into all squares of a chessboard: the d blocks of one victim are such draws."""
-    squares = np.array([mixed(number) * 8 >> 32 for number in range(1, 200_001)])
+    squares = np.array([mix_bits(number) * 8 >> 32 for number in range(1, 200_001)])
     counts = np.bincount(squares[:-apart] * 8 + squares[apart:], minlength=64)
     assert 1e-4 < chisquare(counts).pvalue < 1 - 1e-4
 
@@ -134,7 +134,7 @@ def test_write_amplification_counts_moves() -> None:
     parameters = drive()
     engine = SsdEngine(parameters)
     offsets = generator(2, "overwrites").integers(0, parameters.logical_pages, 2000) * PAGE
-    served(engine, make_requests(WRITE, offsets, PAGE))
+    serve_all(engine, make_requests(WRITE, offsets, PAGE))
     numbers = engine.statistics()
     assert numbers["programs_gc"] > 0
     assert numbers["flash_programs"] == 2000 + numbers["programs_gc"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.request import Integers
 from tests.benchmarks.yardstick import loop_slowness
 from tests.tiers import examples
@@ -71,7 +71,7 @@ def test_misses_of_caches_of_any_size_are_those_of_an_lru_cache(test_data: Path)
         assert hits / len(pages) == pytest.approx(published, abs=0.001)
 
 
-@pytest.mark.skipif(not compiled(), reason="plain Python is slower")
+@pytest.mark.skipif(not is_compiled(), reason="plain Python is slower")
 def test_a_reference_takes_a_microsecond_and_a_page_64_bytes_at_most() -> None:
     """Pages at random, the worst that can be asked for; memory at its most, while the table grows."""
     pages = np.random.default_rng(3).integers(0, 1 << 40, 1 << 18)

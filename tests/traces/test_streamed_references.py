@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.units import MIB
 from tests.peak_memory import PEAK_MEMORY
 
@@ -50,7 +50,7 @@ def measured(pages: int, references: int, path: str) -> tuple[int, int, int, int
     return counted, writes, distinct, memory
 
 
-@pytest.mark.skipif(not compiled(), reason="millions of references take the compiled form")
+@pytest.mark.skipif(not is_compiled(), reason="millions of references take the compiled form")
 @pytest.mark.parametrize(
     ("few", "many", "kind"),
     [(5 * 10**6, 10**7, "file"), pytest.param(10**7, 10**8, "file", marks=_LONG), pytest.param(10**7, 10**8, "generated", marks=_LONG)],

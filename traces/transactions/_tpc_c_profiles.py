@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.request import Integers
 from flashsim.core.transactions import COUNT, CREATES, FIRST, MARKS, WRITES
@@ -123,7 +123,7 @@ def nurand(low_bits: int, draw: int, most: int, shift: int, bound: int) -> int:
 @inlined_kernel
 def draw_of(key: int, number: int) -> int:
     """32 bits that are a function of a key and a number."""
-    return mixed((key + number) & 0x7FFFFFFF)
+    return mix_bits((key + number) & 0x7FFFFFFF)
 
 
 @inlined_kernel

@@ -121,14 +121,14 @@ class CellTimes:
     def bandwidth(self) -> float:
         return self.cell.batch_bytes * SECONDS / self.time
 
-    def resampled(self, seed: int) -> Floats:
+    def resample(self, seed: int) -> Floats:
         """`time` when visits are drawn anew, shape (200,)."""
         random = generator(seed, "resampled", self.cell.name)
         draws = random.integers(0, len(self.visits), (_RESAMPLES, len(self.visits)))
         return np.array([undisturbed_time(np.concatenate([self.visits[visit] for visit in draw])) for draw in draws])
 
     def interval(self, seed: int) -> tuple[float, float]:
-        low, high = np.percentile(self.resampled(seed), [2.5, 97.5])
+        low, high = np.percentile(self.resample(seed), [2.5, 97.5])
         return float(low), float(high)
 
     @property

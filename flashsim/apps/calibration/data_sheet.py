@@ -115,19 +115,19 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
         raise RefusedError(f"base: {source.name} is no flash drive")
     if source.flash.read_pages or source.flash.program_pages:
         raise RefusedError(f"base: pages of {source.name} have times of their own, which one figure does not tell")
-    flash = _sized(source.flash, sheet)
+    flash = _with_capacity(source.flash, sheet)
     erases = {} if sheet.written is None else {"block_erases": max(1, round(_AMPLIFICATION * sheet.written / _flash_bytes(flash)))}
     cited = build(CitedFigures, dict(sheet.shown) | erases)
     cited_sources = dict.fromkeys(cited.as_dict(), "data sheet")
     preset = replace(source, name=name, title=title, parameters=flash, cited=cited, cited_sources=cited_sources, inside=None)
     shown = list[NominalFigure]()
     for number in range(_ROUNDS):
-        shown = _measured(preset, sheet)
+        shown = _figures_of_sheet(preset, sheet)
         if all(abs(each.difference or 0) <= _MET for each in shown):
             break
         for place, each in enumerate(shown):
             if number < _ROUNDS - 1 and abs(each.difference or 0) > _MET:
-                (now,) = _measured(preset, sheet, each.name)
+                (now,) = _figures_of_sheet(preset, sheet, each.name)
                 preset = replace(preset, parameters=_nearer(preset.flash, now))
             if progress:
                 progress(number + place / len(shown), _ROUNDS, each.name)
@@ -147,7 +147,7 @@ def _complain(missed: NominalFigure, base: str) -> None:
     warnings.warn(f"{missed.name}: {measured} instead of {cited}: what decides it is bound by other figures", FlashsimWarning, stacklevel=3)
 
 
-def _sized(flash: SsdParameters, sheet: DataSheet) -> SsdParameters:
+def _with_capacity(flash: SsdParameters, sheet: DataSheet) -> SsdParameters:
     """A drive of the sheet's capacity, with as large a share of flash besides, or the sheet's."""
     capacity = sheet.capacity or flash.capacity
     share = flash.effective_overprovisioning if sheet.overprovisioning is None else sheet.overprovisioning
@@ -165,7 +165,7 @@ def _flash_bytes(flash: SsdParameters) -> int:
     return flash.good_blocks * flash.pools * flash.slots_per_block * flash.unit_size
 
 
-def _measured(preset: Preset, sheet: DataSheet, only: str | None = None) -> list[NominalFigure]:
+def _figures_of_sheet(preset: Preset, sheet: DataSheet, only: str | None = None) -> list[NominalFigure]:
     parts = max(1, min(preset.capacity // _TRIED, most_parts(preset)))
     names = [only] if only else [name for name in DECIDES if name in sheet.shown]
     return figures(part_of(preset, parts) if parts > 1 else preset, names) if names else []
@@ -218,7 +218,7 @@ def _with_sources(preset: Preset, source: Preset, sheet: DataSheet) -> Preset:
         )
     energy, energy_sources = preset.energy, dict.fromkeys(preset.energy_sources, f"estimate: as {source.name}")
     if energy and (sheet.idle is not None or sheet.loaded is not None):
-        energy = _powered(energy, sheet)
+        energy = _with_power(energy, sheet)
         energy_sources |= {name: "data sheet" for name in ("idle", "loaded") if getattr(sheet, name) is not None}
     return replace(
         preset, sources=sources, cited_sources=cited_sources, energy=energy, energy_sources=energy_sources, inside_sources={}, notes=()
@@ -232,7 +232,7 @@ def _range(drives: list[SsdParameters], name: str) -> str:
     return f"; flash drives of the presets have {min(values)[1]} to {max(values)[1]}"
 
 
-def _powered(energy: EnergyFigures, sheet: DataSheet) -> EnergyFigures:
+def _with_power(energy: EnergyFigures, sheet: DataSheet) -> EnergyFigures:
     idle = energy.idle if sheet.idle is None else sheet.idle
     loaded = energy.loaded if sheet.loaded is None else sheet.loaded
     if loaded <= idle:

@@ -147,10 +147,10 @@ def _of_row(row: Mapping[Any, Any], where: str) -> DriveFigure:
     values |= {name: _number(row[name], f"{where}: {name}") for name in ("depth", "rate", "used") if name in row}
     values |= {"state": row["state"]} if "state" in row else {}
     value = _value(row["figure"], str(row["value"]), f"{where}: value")
-    return DriveFigure(_checked(values, where), row["figure"], value)
+    return DriveFigure(_check_load(values, where), row["figure"], value)
 
 
-def _checked(values: Mapping[str, Any], where: str) -> DriveLoad:
+def _check_load(values: Mapping[str, Any], where: str) -> DriveLoad:
     load = DriveLoad(**values)
     for name, holds, bound in (
         ("size", load.size % SECTOR == 0 and 0 < load.size <= 64 * MB, f"a multiple of {SECTOR} B up to 64 MB is needed"),
@@ -215,7 +215,7 @@ class _FioJob:
         return self.kind[0] if self.kind else "read"
 
     @property
-    def shown(self) -> Any:
+    def operation_result(self) -> Any:
         return self.result[self.operation]
 
     def why_not(self) -> str:
@@ -227,7 +227,11 @@ class _FioJob:
         held_back = next((name for name in _HELD_BACK if str(self.options.get(name, "0")) not in ("0", "none")), None)
         if held_back:
             return f"its {held_back}={self.options[held_back]} shows more than the drive"
-        if self.shown["total_ios"] and abs(self.shown["io_bytes"] - self.size * self.shown["total_ios"]) > 0.01 * self.shown["io_bytes"]:
+        if (
+            self.operation_result["total_ios"]
+            and abs(self.operation_result["io_bytes"] - self.size * self.operation_result["total_ios"])
+            > 0.01 * self.operation_result["io_bytes"]
+        ):
             return "its requests are not of one size"
         return "" if self.rate or self.depth else "less than half of its requests had iodepth outstanding"
 
@@ -252,11 +256,11 @@ class _FioJob:
 
     @property
     def runtime(self) -> int:
-        return int(self.shown.get("runtime", 0))
+        return int(self.operation_result.get("runtime", 0))
 
     @property
     def size(self) -> int:
-        return round(self.shown["io_bytes"] / self.shown["total_ios"] / SECTOR) * SECTOR
+        return round(self.operation_result["io_bytes"] / self.operation_result["total_ios"] / SECTOR) * SECTOR
 
 
 def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
@@ -278,7 +282,7 @@ def _of_fio(document: Any, path: Path, state: str) -> list[DriveFigure]:
         for jobs in groups.values():
             why = next(filter(None, (job.why_not() for job in jobs)), "") or _why_apart(jobs)
             why = "groups of jobs ran at the same time (new_group)" if overlap else why
-            active = [] if why else [job for job in jobs if job.shown["total_ios"]]
+            active = [] if why else [job for job in jobs if job.operation_result["total_ios"]]
             if len({(job.kind, job.size, job.depth, job.rate, job.is_direct) for job in active}) > 1:
                 why = "jobs of other loads ran at the same time"
             if why:
@@ -304,14 +308,14 @@ def _why_apart(jobs: Sequence[_FioJob]) -> str:
 
 
 def _of_group(jobs: Sequence[_FioJob], path: Path, state: str) -> Iterator[DriveFigure]:
-    first, copies, shown = jobs[0], sum(len(job.threads) for job in jobs), [job.shown for job in jobs]
+    first, copies, shown = jobs[0], sum(len(job.threads) for job in jobs), [job.operation_result for job in jobs]
     values: dict[str, Any] = {"operation": _OPERATIONS[first.operation], "size": first.size, "random": first.kind and first.kind[1]}
     values |= {"rate": first.rate * copies, "depth": max(1, first.depth) * copies}
     values |= {"state": state if first.operation == "write" else "sequential"}
-    load = _checked(values, f"{path.name}, job {first.number}")
+    load = _check_load(values, f"{path.name}, job {first.number}")
     note = "" if first.is_direct else "through the page cache: fio had no direct=1"
     average = _number(first.options.get("log_avg_msec", 0), f"job {first.number}: log_avg_msec")
-    latencies = None if average else _logged(jobs, "clat", path) or _logged(jobs, "lat", path)
+    latencies = None if average else _log_rows(jobs, "clat", path) or _log_rows(jobs, "lat", path)
     if latencies is not None:
         later = np.concatenate([rows[len(rows) // 2 :, 1] for rows in latencies])
         percentiles = {name: float(np.percentile(later, share)) for name, share in PERCENTILES.items()}
@@ -319,7 +323,7 @@ def _of_group(jobs: Sequence[_FioJob], path: Path, state: str) -> Iterator[Drive
         percentiles = {name: _of_copies(shown, f"{share:.6f}") for name, share in PERCENTILES.items()}
     if not load.rate:
         rate = sum(each["iops"] for each in shown)
-        yield DriveFigure(load, "iops", float(_lasting(_logged(jobs, "bw", path), load.size, average) or rate), note)
+        yield DriveFigure(load, "iops", float(_lasting(_log_rows(jobs, "bw", path), load.size, average) or rate), note)
     for name in _FIO_PERCENTILES:
         if percentiles[name]:
             yield DriveFigure(load, name, float(percentiles[name]), note)
@@ -347,7 +351,7 @@ def _lasting(logs: Sequence[Any] | None, size: int, average: float) -> float:
     return sum(map(len, later)) / half * MILLISECONDS_A_SECOND if half >= _SHORTEST else 0.0
 
 
-def _logged(jobs: Sequence[_FioJob], kind: str, path: Path) -> list[Any] | None:
+def _log_rows(jobs: Sequence[_FioJob], kind: str, path: Path) -> list[Any] | None:
     """Rows of the logs of all threads, where they lie beside the JSON: time (ms), latency (ns) or KiB a second, and direction."""
     logs, option = list[Any](), f"write_{kind.removeprefix('c')}_log"
     is_named = all(job.options.get(option) for job in jobs)  # fio's JSON does not tell of an option that has no value
@@ -366,6 +370,6 @@ def _logged(jobs: Sequence[_FioJob], kind: str, path: Path) -> list[Any] | None:
                 return None
             raise DamagedFileError(f"figures: {log} is not of {job.operation}s alone, but job {job.number} of {path.name} is")
         logs.append(rows)
-    requests, means = sum(job.shown["total_ios"] for job in jobs), any(job.options.get("log_avg_msec") for job in jobs)
+    requests, means = sum(job.operation_result["total_ios"] for job in jobs), any(job.options.get("log_avg_msec") for job in jobs)
     is_of_it = is_named or (sum(map(len, logs)) < requests if means else sum(map(len, logs)) == requests)  # and not of another run
     return logs if is_of_it and min(map(len, logs)) >= 4 else None

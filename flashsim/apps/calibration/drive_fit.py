@@ -10,7 +10,7 @@ from scipy.stats.qmc import Sobol
 
 from flashsim.apps.calibration.cells import STEP, UNKNOWN, Estimate, Floats, Model, Solution, cost, estimates, solve
 from flashsim.apps.calibration.drive_figures import RATES, DriveFigure
-from flashsim.apps.calibration.figure_runs import shown
+from flashsim.apps.calibration.figure_runs import simulated_figures
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GB, MB, MIB, SECONDS
@@ -157,28 +157,28 @@ class DriveFit:
         if others:
             self._tell("longer runs")
             self._weigh(best, self.figures)
-            candidates = [each for one in candidates for each in self._solved_anew(one, others, _FEW)]
+            candidates = [each for one in candidates for each in self._solve_anew(one, others, _FEW)]
             best = min(candidates, key=lambda one: one.cost)
-            (best,) = self._solved_anew(best, others, _LAST)
+            (best,) = self._solve_anew(best, others, _LAST)
             candidates = _few([*candidates, best])
         self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
         point, steps = np.array([best.values[name] for name in names]), np.maximum(_WIDE_STEP, _steps(names))
         self._tell("intervals")
-        model, draws = self._model(best, names, self.figures, _FINE[0], self.seed), self._repeated(best, self.figures).T
+        model, draws = self._model(best, names, self.figures, _FINE[0], self.seed), self._figures_of_seeds(best, self.figures).T
         targets, shown_here = self._targets(self.figures), model(point)
         solution, uneven = Solution(point, np.log(shown_here / targets)), _UNEVEN * draws.std(axis=1, ddof=1)
         return best, [
-            _widened(one, [each.values[one.name] for each in candidates])
+            _widen(one, [each.values[one.name] for each in candidates])
             for one in estimates(names, model, solution, targets, draws, steps, _KNOWN, (1, -1), uneven)
         ]
 
-    def _solved_anew(
+    def _solve_anew(
         self, one: Candidate, names: Sequence[str], effort: tuple[int, int], figures: Sequence[DriveFigure] = ()
     ) -> list[Candidate]:
         """The candidate fitted on from where it is, to all figures or some, which alone are its cost."""
-        return self._solved(replace(one, cost=0.0), names, figures or self.figures, [[one.values]], effort)
+        return self._solve(replace(one, cost=0.0), names, figures or self.figures, [[one.values]], effort)
 
-    def _repeated(self, one: Candidate, figures: Sequence[DriveFigure]) -> Floats:
+    def _figures_of_seeds(self, one: Candidate, figures: Sequence[DriveFigure]) -> Floats:
         """Logarithms of figures in runs with other seeds, off their mean, shape (runs, figures)."""
         seeds = range(self.seed + 1, self.seed + 1 + _REPETITIONS)
         runs = np.log([self._model(one, (), figures, _FINE[0], seed)(np.array([])) for seed in seeds])
@@ -188,7 +188,7 @@ class DriveFit:
     def _weigh(self, one: Candidate, figures: Sequence[DriveFigure]) -> None:
         """Let each figure count by how evenly a drive shows it."""
         self.weights |= dict.fromkeys(figures, 1.0)
-        spread = np.sqrt(2) * self._repeated(one, figures).std(axis=0, ddof=1)  # of the figure, and of the run beside it
+        spread = np.sqrt(2) * self._figures_of_seeds(one, figures).std(axis=0, ddof=1)  # of the figure, and of the run beside it
         self.weights |= dict(zip(figures, (_KNOWN / np.hypot(_KNOWN, spread)).tolist(), strict=True))
 
     def _tell(self, message: str) -> None:
@@ -212,7 +212,7 @@ class DriveFit:
                 best.setdefault(one.structure, []).append(one)
             few = [one for group in list(best.values())[:most] for one in group[:starts]]
             self._tell(f"reads of {min(most, len(best))} structures")
-            few = [each for one in few for each in self._solved_anew(one, _READS, effort, self.reads)]
+            few = [each for one in few for each in self._solve_anew(one, _READS, effort, self.reads)]
             self._weigh(min(few, key=lambda one: one.cost), self.reads)
         return few
 
@@ -224,7 +224,7 @@ class DriveFit:
             self._tell(f"writes with {one.structure.channels} channels")
             one = replace(one, structure=replace(one.structure, buffer=buffer))
             starts = [self._starts("write", self.writes, one, shares) for shares in _WRITE_SHARES]
-            return self._solved(one, _WRITES, self.writes, starts, _FINE)
+            return self._solve(one, _WRITES, self.writes, starts, _FINE)
 
         every = [
             each for buffer in {self.flash.write_buffer} | ({0, MIB} if self.flash.group == 1 else set()) for each in attempts(best, buffer)
@@ -245,7 +245,7 @@ class DriveFit:
             ]
             every += [
                 replace(solved, cost=one.cost + _STEADY_WEIGHT * solved.cost)
-                for solved in self._solved(replace(one, cost=0.0), names, self.steady, starts)
+                for solved in self._solve(replace(one, cost=0.0), names, self.steady, starts)
             ]
         return every
 
@@ -271,7 +271,7 @@ class DriveFit:
             starts.append({**one.values, **values, f"{kind} die time": die})
         return starts
 
-    def _solved(
+    def _solve(
         self,
         one: Candidate,
         names: Sequence[str],
@@ -300,7 +300,7 @@ class DriveFit:
 
         def model(point: Floats) -> Floats:
             drive = drive_with(self.flash, one.structure, {**one.values, **dict(zip(names, point.tolist(), strict=True))})
-            result: Floats = shown(Preset("fit", "ssd", "", drive, {}), figures, seed, requests) ** weights
+            result: Floats = simulated_figures(Preset("fit", "ssd", "", drive, {}), figures, seed, requests) ** weights
             return result
 
         return model
@@ -313,7 +313,7 @@ class DriveFit:
         return np.array([self.weights[each] for each in figures])
 
 
-def _widened(one: Estimate, others: Sequence[float]) -> Estimate:
+def _widen(one: Estimate, others: Sequence[float]) -> Estimate:
     """An estimate whose interval holds the values of other structures that show the figures about as well."""
     bounds = one.value / UNKNOWN, one.value * UNKNOWN
     return replace(one, low=max(bounds[0], min(one.low, *others)), high=min(bounds[1], max(one.high, *others)))

@@ -27,7 +27,7 @@ _LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
 _STEADY, _MOST = 6, 1 << 19
 
 
-def shown(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
+def simulated_figures(preset: Preset, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
     """Figures as a drive shows them, of about `requests` requests of a load; those of a steady state program all flash pages besides."""
     results = dict[DriveLoad, dict[str, float]]()
     for together in _together({each.load: None for each in figures}):

@@ -11,7 +11,7 @@ from flashsim.apps.calibration.cells import Estimate
 from flashsim.apps.calibration.data_sheet import document_of
 from flashsim.apps.calibration.drive_figures import DriveFigure
 from flashsim.apps.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
-from flashsim.apps.calibration.figure_runs import shown
+from flashsim.apps.calibration.figure_runs import simulated_figures
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.preset_files import as_toml
 from flashsim.core.protocols import Progress
@@ -140,4 +140,4 @@ def identify(
     origins |= {f"{kind}_submission": f"in {kind}_latency" for kind in ("read", "write") if f"{kind}_submission" in source.sources}
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
-    return Identification(preset, source.name, figures, kept, shown(preset, figures, seed + 1, _FINAL).tolist(), parameters)
+    return Identification(preset, source.name, figures, kept, simulated_figures(preset, figures, seed + 1, _FINAL).tolist(), parameters)

@@ -156,7 +156,7 @@ def _times(cells: Sequence[CellTimes]) -> Floats:
 
 def _times_and_draws(cells: Sequence[CellTimes], seed: int) -> tuple[Floats, Floats]:
     """Times of cells, and logarithms of how far they are off when visits are drawn anew."""
-    return _times(cells), np.stack([np.log(one.resampled(seed) / one.time) for one in cells])
+    return _times(cells), np.stack([np.log(one.resample(seed) / one.time) for one in cells])
 
 
 def _model(structure: Structure, times: Callable[[Device], Floats], reads: Floats | None = None) -> Model:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from flashsim.apps.labs.submission import SECONDS, TOGETHER, Submission, SubmissionError, source_of
-from flashsim.core.errors import MissingFileError, UnknownNameError, in_one_line, shortened
+from flashsim.core.errors import MissingFileError, UnknownNameError, in_one_line, shorten
 from flashsim.core.members import Family
 from flashsim.core.rng import generator
 
@@ -162,7 +162,7 @@ def grade(
         left -= time.monotonic() - begin
         # A submission's words are part of a reason: it is printed in one line without control characters, and no longer than a page.
         reason = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in mark.reason)
-        yield replace(mark, reason=shortened(reason, _LONGEST))
+        yield replace(mark, reason=shorten(reason, _LONGEST))
 
 
 def _mark(submission: Submission, name: str, exercise: Exercise, drawn: Iterable[Any]) -> Mark:

@@ -34,7 +34,7 @@ from flashsim.experiments.presentation.tables import Entry, Table
 from flashsim.experiments.runs.jobs import KINDS, Job, Results, Settings
 
 __all__ = ["PAPERS", "Cell", "Claim", "Entry", "Exhibit", "Job", "Judged", "Paper", "Results", "Runs", "Section", "Settings", "Shown"]
-__all__ += ["Table", "chosen", "load"]
+__all__ += ["Table", "load", "select_papers"]
 
 
 class Exhibit(Protocol):
@@ -202,7 +202,7 @@ def load(name: str) -> Paper:
         changed = tomllib.loads(Path(__file__).with_name("changes.toml").read_text(encoding="utf-8"))["changes"]
         claims = [_claim(name, entry, parameters, changed) for entry in entries]
         modules = {each.rpartition(":")[2]: each.rpartition(":")[0] for each in document["exhibits"]}
-        said = {key: document[key] for key in ("title", "reference")} | _said(Paper, document, {"exhibits", "claims"})
+        said = {key: document[key] for key in ("title", "reference")} | _read_fields(Paper, document, {"exhibits", "claims"})
         paper = Paper(**said | {"name": name, "family": exhibits, "exhibits": modules, "claims": claims})
     except KeyError as missing:
         raise DamagedFileError(f"{path}: {missing} is missing") from missing
@@ -215,7 +215,7 @@ def load(name: str) -> Paper:
     return paper
 
 
-def _said(kind: type[Any], entry: Mapping[str, Any], other: Collection[str]) -> dict[str, Any]:
+def _read_fields(kind: type[Any], entry: Mapping[str, Any], other: Collection[str]) -> dict[str, Any]:
     """Fields of a paper or claim that its entry in the file has, by name, but for some others; values of another kind are refused."""
     hints = get_type_hints(kind)
     said = {name: entry[name] for name in hints if name in entry and name not in other}
@@ -250,7 +250,7 @@ class _ClaimRows(dict[str, Any]):
 
 
 def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, ChosenParameter], changed: Sequence[Mapping[str, Any]]) -> Claim:
-    said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _said(Claim, entry, {"rests_on"})
+    said = {key: entry[key] for key in ("id", "title", "source", "tolerance")} | _read_fields(Claim, entry, {"rests_on"})
     if said.get("null", NULLS[0]) not in NULLS:
         raise ValueError(f"claim {entry['id']}: null = '{said['null']}' is none of {', '.join(NULLS)}")
     said |= {"paper": paper, "rests_on": [parameters[name] for name in entry.get("rests_on", ())], "values": entry}
@@ -262,13 +262,13 @@ def _claim(paper: str, entry: Mapping[str, Any], parameters: Mapping[str, Chosen
     return Claim(**said | {"changes": changes})
 
 
-def chosen(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
+def select_papers(target: str | None) -> list[tuple[Paper, list[Claim], list[str]]]:
     """The papers, claims and exhibits that ``PAPER``, ``PAPER/CLAIM``, ``PAPER/EXHIBIT`` or nothing (all) stands for.
 
     Several claims and exhibits of one paper are separated by commas: ``PAPER/NAME,NAME``; unknown names are refused.
     """
     if target is None:
-        return [part for name in PAPERS.names() for part in chosen(name)]
+        return [part for name in PAPERS.names() for part in select_papers(name)]
     paper_name, slash, text = target.partition("/")
     paper = load(paper_name)
     if not slash:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flashsim.apps.papers.base import Paper, chosen
+from flashsim.apps.papers.base import Paper, select_papers
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
 from flashsim.experiments.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
 from flashsim.experiments.presentation import report
-from flashsim.experiments.presentation.plots import Beside, published_beside_ours
+from flashsim.experiments.presentation.plots import Beside, plot_beside_published
 from flashsim.experiments.presentation.report import Section
 from flashsim.experiments.presentation.tables import Table, same, write_csv
 from flashsim.experiments.runs.jobs import AS_THEY_ARE, DEVICES, Job, Results, Settings, make
@@ -104,7 +104,7 @@ def reproduce(
     """
     if settings.devices not in DEVICES:
         raise UnknownNameError("devices", settings.devices, DEVICES)
-    papers = chosen(target)
+    papers = select_papers(target)
     for paper, *_ in papers:
         if settings.scale < paper.least_scale:
             raise InvalidParameterError("scale", settings.scale, f"the runs of {paper.name} need at least {paper.least_scale:g}")
@@ -171,7 +171,7 @@ def _comparison(judgement: Judgement) -> Section:
                         [cell.values[0] for cell in cells], cells[0].limit)
             for row, cells in by_row.items()
         }  # fmt: skip
-        pictures[claim.id] = published_beside_ours(panels, "", "", share=False)
+        pictures[claim.id] = plot_beside_published(panels, "", "", share=False)
     return Section(claim.title, f"{claim.source}: {claim.tolerance}.", [table], pictures)
 
 

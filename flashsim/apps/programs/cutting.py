@@ -11,7 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, looked_at, modes, watched
+from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, modes, paths_looked_at, watch_command
 from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.apps.programs.outcomes import CheckAnswer, Coverage, Cut, CutReport, Failure, Outcomes, shortest
 from flashsim.apps.programs.volatile_files import Remains, VolatileFiles
@@ -103,7 +103,7 @@ class PowerCuts:
             for number in range(jobs):
                 self._folders.put(ImageFolder(Path(place), number, permissions))
             self._check_looks(self._check_end(), Path(place))
-            for cuts in _in_batches(chain(self._drive_cuts(_frozen(self.files)), self._cuts()), 4 * jobs):
+            for cuts in _in_batches(chain(self._drive_cuts(_freeze(self.files)), self._cuts()), 4 * jobs):
                 fresh = []
                 for cut in cuts:
                     self.report.cuts += 1
@@ -124,38 +124,38 @@ class PowerCuts:
 
     def _copy(self) -> None:
         """Give writes that the kernel made from one file to another the bytes of the first; note calls with effects."""
-        files = _frozen(self.files)
+        files = _freeze(self.files)
         for number, row in enumerate(self.rows):
             if row["other"] and row["call"] == "write" and row["length"] and row["content"] is None:
-                row["content"] = self._copied(files, number)
+                row["content"] = self._copy_content(files, number)
             if self._apply(files, number, row) and row["call"] not in schema.SYNCS:
                 self._effects.append(number)
         self.report.missed = [line for line in self.report.missed if not line.startswith(COPIED)]
 
-    def _copied(self, files: VolatileFiles, number: int) -> bytes:
+    def _copy_content(self, files: VolatileFiles, number: int) -> bytes:
         """Bytes of a copy within the kernel: of its source as calls left it, or of its target at the end."""
         row, content = self.rows[number], b""
         source, length = row["source"], row["length"]
         if source["offset"] is not None and source["path"].startswith(f"{self.folder}/"):
             content = files.content(source["file"])[source["offset"] :][:length]
         if len(content) < length:
-            content = _left(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
+            content = _remaining_bytes(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
         if len(content) < length:
             raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escape(source['path'])}; its bytes are lost")
         return content
 
     @cached_property
     def _last_paths(self) -> dict[int, str]:
-        files = _frozen(self.files)
+        files = _freeze(self.files)
         for number, row in enumerate(self.rows):
             self._apply(files, number, {**row, "content": None})
         return {file: path for path, file in files.latest.items()}
 
     def _check_end(self) -> tuple[dict[str, bytes], bytes]:
         """The files as the program left them, and what it had printed; the check passes."""
-        files, printed = _frozen(self.files), b""
+        files, printed = _freeze(self.files), b""
         for number, row in enumerate(self.rows):
-            printed += _printed(row)
+            printed += _printed_bytes(row)
             self._apply(files, number, row)
         image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
         if unlike := difference(self.after, image):
@@ -177,24 +177,24 @@ class PowerCuts:
         if not wrote:
             raise RefusedError(f"crash: the program wrote no file in {escape(str(self.folder))}: name its folder with " + option("folder"))
         folder = self._folders.get()
-        code, _ = folder.look(*end, watched(self.check, place / "calls"), self.limit)
+        code, _ = folder.look(*end, watch_command(self.check, place / "calls"), self.limit)
         self._folders.put(folder)
         if code:
             return
-        looks = looked_at(place / "calls", folder.root)
+        looks = paths_looked_at(place / "calls", folder.root)
         if not any(path in wrote or renamed.intersection(map(str, Path(path).parents)) for path in looks):
             some = ", ".join(map(escape, sorted(wrote)[:3])) + ", ..." * (len(wrote) > 3)
             raise RefusedError(f"crash: the check opened none of the files that the program wrote: {some}")
 
     def _cuts(self) -> Iterator[Cut]:
         printed, files = b"", self.files
-        last = _frozen(files), printed
+        last = _freeze(files), printed
         yield Cut(0, files.everything(), last[0], printed)
         for number, row in enumerate(self.rows):
             states = [(self._under_way(files, number, row), printed)] if row["call"] in schema.WRITES and row["flags"] & SYNCED else []
-            printed += _printed(row)
+            printed += _printed_bytes(row)
             self.report.calls += self._apply(files, number, row)
-            for state, output in (*states, (_frozen(files), printed)):
+            for state, output in (*states, (_freeze(files), printed)):
                 # a flush that settles nothing, and a call that changes nothing, leave what there was
                 if output != last[1] or not state.is_like(last[0]):
                     last = state, output
@@ -205,11 +205,11 @@ class PowerCuts:
         for remains in outcomes.take(self.outcomes):
             yield Cut(number, remains, state, printed)
         possible = None if outcomes.possible is None else outcomes.possible.total()
-        self.report.coverage.append(Coverage(self._call(number), possible, outcomes.tried.total(), outcomes.untried()))
+        self.report.coverage.append(Coverage(self._call(number), possible, outcomes.tried.total(), outcomes.untried_classes()))
 
     def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> VolatileFiles:
         """Files while a synchronous write is under way: all that it writes may be there or not."""
-        written = _frozen(files)
+        written = _freeze(files)
         self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
         return written
 
@@ -220,7 +220,7 @@ class PowerCuts:
         there, images, lost = FilesOnDrive(files, self.rows, self.numbers, self._apply), set[bytes](), 0
         for count, moment in enumerate(self._on_drive, 1):
             remains, state, is_durable_there = there.at(moment)
-            cut = Cut(max(0, there.returned - 1), remains, state, b"".join(map(_printed, self.rows[: there.returned])))
+            cut = Cut(max(0, there.returned - 1), remains, state, b"".join(map(_printed_bytes, self.rows[: there.returned])))
             images.add(digest(self._below(state.image(remains)), cut.printed))
             lost += not is_durable_there
             self.report.on_drive = {"cuts": count, "images": len(images), "lost_durable": lost}
@@ -302,14 +302,14 @@ class PowerCuts:
         return f"call {number + 1}: {row['call']}({', '.join(details)})"
 
 
-def _frozen(files: VolatileFiles) -> VolatileFiles:
+def _freeze(files: VolatileFiles) -> VolatileFiles:
     """The files as they are now; what was durable is shared."""
     frozen = copy(files)
     frozen.patches, frozen.changes, frozen.latest = list(files.patches), list(files.changes), dict(files.latest)
     return frozen
 
 
-def _printed(row: Mapping[str, Any]) -> bytes:
+def _printed_bytes(row: Mapping[str, Any]) -> bytes:
     return (row["content"] or b"") if row["flags"] & schema.PRINTED else b""
 
 
@@ -326,7 +326,7 @@ def _in_batches(cuts: Iterator[Cut], size: int) -> Iterator[list[Cut]]:
         yield batch
 
 
-def _left(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:
+def _remaining_bytes(content: bytes, copy: Mapping[str, Any], later: Iterable[Mapping[str, Any]]) -> bytes:
     """Bytes of a copy that stand in its target's last content; none where a later call may have changed them."""
     if copy["offset"] is None:
         return b""

@@ -180,13 +180,13 @@ def digest(image: Mapping[str, bytes], printed: bytes) -> bytes:
     return blake2b("\0".join([str(hash(printed)), *parts]).encode(errors="surrogateescape"), digest_size=16).digest()
 
 
-def watched(check: str, log: Path) -> str:
+def watch_command(check: str, log: Path) -> str:
     """A shell command that runs a check, with the check's exit code, and writes its calls that name files."""
     strace = ["strace", "-D", *OPTIONS, "-qq", "--seccomp-bpf", "-e", "trace=%file", "-o", str(log)]
     return shlex.join([*strace, "--", "sh", "-c", check])
 
 
-def looked_at(log: Path, folder: Path) -> set[str]:
+def paths_looked_at(log: Path, folder: Path) -> set[str]:
     """Paths within a folder that a check named or opened, there or not; names that it listed are none, since Python lists where it runs."""
     named, root = set[str](), os.fsencode(os.path.realpath(folder))
     with log.open(encoding="ascii", errors="replace") as lines:

@@ -66,19 +66,19 @@ class _Repeated(Excerpt):
 
     def batches(self) -> Batches:
         parts, rows = list[pa.RecordBatch](), 0
-        kept = [_joined([*first_requests(super().batches(), self.limit)])] if self.times > 2 else []  # a short trace
+        kept = [_join_batches([*first_requests(super().batches(), self.limit)])] if self.times > 2 else []  # a short trace
         for _ in range(self.times):
             for batch in kept or first_requests(super().batches(), self.limit):
                 parts.append(batch)
                 rows += batch.num_rows
                 if rows >= WINDOW // 2:
-                    yield _joined(parts)
+                    yield _join_batches(parts)
                     parts, rows = [], 0
         if parts:
-            yield _joined(parts)
+            yield _join_batches(parts)
 
 
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _join_batches(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]
 
 
@@ -126,12 +126,12 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     repetitions, settled = [_sums(statistics, report, device)], True
     if flash and repetitions[0]["written"]:
         with activity(f"repeating on {device.name}") as progress:
-            while not (settled := has_settled(repetitions) and _erased(repetitions)) and len(repetitions) < repeats:
+            while not (settled := has_settled(repetitions) and _has_erased(repetitions)) and len(repetitions) < repeats:
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
     result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state}
-    return result | {"repetitions": repetitions, "settled": settled, "wear": worn(repetitions, device.preset) if flash else None}
+    return result | {"repetitions": repetitions, "settled": settled, "wear": wear_figures(repetitions, device.preset) if flash else None}
 
 
 def run_briefly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -
     return {name: int(value) for name, value in sums.items()} | {"time": report.duration}
 
 
-def _erased(repetitions: Sequence[Mapping[str, int]]) -> bool:
+def _has_erased(repetitions: Sequence[Mapping[str, int]]) -> bool:
     """True if blocks were erased in the third quarter of repetitions and in the last: no free blocks are left that writes could take."""
     return all(any(each["erases"] for each in part) for part in _last_quarters(repetitions))
 
@@ -166,7 +166,7 @@ def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
     return abs(third - last) <= _SETTLED * last
 
 
-def worn(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:
+def wear_figures(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:
     """Write amplification, and years of life, over the second half of the repetitions (`flashsim.pools.devices.wear`).
 
     Erases are those that the programs need in the long run: one erase per as many programs as a block holds.

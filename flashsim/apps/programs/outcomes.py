@@ -80,7 +80,7 @@ class Outcomes:
             total.update(ways)
         return total
 
-    def untried(self) -> tuple[str, ...]:
+    def untried_classes(self) -> tuple[str, ...]:
         """Classes of which no outcome has been given out, in words."""
         return tuple(_words(each) for each in sorted(self._classes() - set(self.tried)))
 
@@ -99,8 +99,8 @@ class Outcomes:
             return
         seen, repeats = set[tuple[object, ...]](), 0
         nothing = ({page: PageState(0) for page in pages} for pages in (self._visible[0], self._visible[-1]))
-        first = [(self._end, self._kept(self._end)), (0, next(nothing)), (self._end, next(nothing)), (0, self._kept(0))]
-        for changes, states in chain(first, map(self._drawn, self._draws(most // 2))):
+        first = [(self._end, self._kept_states(self._end)), (0, next(nothing)), (self._end, next(nothing)), (0, self._kept_states(0))]
+        for changes, states in chain(first, map(self._draw_states, self._draws(most // 2))):
             key = (changes, *states.items())
             repeats = repeats + 1 if key in seen else 0
             if not repeats:
@@ -115,7 +115,7 @@ class Outcomes:
         for states in product(*((each.whole, *each.lost, *each.torn) for each in of_pages)):
             yield self._remains(changes, dict(zip(pages, states, strict=True)))
 
-    def _kept(self, changes: int) -> dict[Page, PageState]:
+    def _kept_states(self, changes: int) -> dict[Page, PageState]:
         return {page: PageState(writes) for page, writes in self._visible[changes].items()}
 
     def _remains(self, changes: int, states: Mapping[Page, PageState]) -> Remains:
@@ -164,10 +164,10 @@ class Outcomes:
         drawn = dict(zip(sorted(parts, key=str), self._draw.random(len(parts)), strict=True))
         return {part for part in parts if drawn[part] < lost}, {part for part in parts if part and lost <= drawn[part] < torn}
 
-    def _drawn(self, which: _Drawn) -> tuple[int, dict[Page, PageState]]:
+    def _draw_states(self, which: _Drawn) -> tuple[int, dict[Page, PageState]]:
         lost, torn = which
         changes = int(self._draw.integers(self._end)) if None in lost and self._end else self._end
-        states = self._kept(changes)
+        states = self._kept_states(changes)
         for page, writes in self._visible[changes].items():
             of_page = self._states_of(page, writes) if page in lost or page in torn else None
             if of_page and (choices := of_page.torn if page in torn else of_page.lost):

@@ -77,7 +77,7 @@ def record(
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
             table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
-    cost = _cost(strace, reader.calls, _kept(table) if contents else 0)
+    cost = _cost(strace, reader.calls, _kept_bytes(table) if contents else 0)
     facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
@@ -98,7 +98,7 @@ class Sources:
         path = unescape(path)
         try:
             # with a folder that has a name of the renamed, the path may be that of another file
-            if length > LONGEST_CONTENT or not os.path.isfile(path) or not self._renamed.isdisjoint(Path(path).parent.parts):
+            if length > LONGEST_CONTENT or not os.path.isfile(path) or not self._renamed_files.isdisjoint(Path(path).parent.parts):
                 return None
             with open(path, "rb") as file:
                 file.seek(offset)
@@ -109,7 +109,7 @@ class Sources:
         return content if len(content) == length and changed < self.since - _TICK else None
 
     @cached_property
-    def _renamed(self) -> set[str]:
+    def _renamed_files(self) -> set[str]:
         with self.lines.open(encoding="ascii", errors="backslashreplace") as text:
             paths = [match[1] for line in text if " rename" in line for match in STRING.finditer(line)]
             return {os.path.basename(os.path.normpath(unescape(path_of(path)))) for path in paths}
@@ -177,7 +177,7 @@ def _seconds(command: Sequence[str]) -> float:
     return time.monotonic() - begin
 
 
-def _kept(table: pa.Table) -> int:
+def _kept_bytes(table: pa.Table) -> int:
     """Bytes that strace tells of reads and writes, if contents are recorded."""
     is_data = pc.is_in(table["call"].cast("string"), pa.array(READS + WRITES))
     moved = table.filter(pc.and_(is_data, pc.is_null(table["other"])))["result"]

@@ -122,7 +122,7 @@ class VolatileFiles:
         elif name.startswith("symlink"):
             self.changes.append(Change(call, "symlink", -2 - call, path + LINK, row["other"]))
         elif name == "fallocate":
-            self.changes += _reserved(call, row)
+            self.changes += _reservation_changes(call, row)
         elif name.startswith("mkdir"):
             self.changes.append(Change(call, "create", file, f"{path}/"))
         elif name.startswith(("unlink", "rmdir")):
@@ -255,7 +255,7 @@ def _before(patch: Patch, truncation: Change) -> Patch:
     return patch._replace(content=bytes(content))
 
 
-def _reserved(call: int, row: Mapping[str, Any]) -> Iterator[Change]:
+def _reservation_changes(call: int, row: Mapping[str, Any]) -> Iterator[Change]:
     """Changes of room that is set aside, zeroed, or given back."""
     mode, begin, length = row["other"], row["offset"], row["length"]
     if "PUNCH_HOLE" in mode or "ZERO_RANGE" in mode:
@@ -280,20 +280,20 @@ def _change(change: Change, names: dict[str, int], contents: dict[int, bytes], o
             data[place] = bytes(len(data[place]))
         contents[change.file] = bytes(data) if change.kind == "zero" else bytes(data).ljust(change.size, b"\0")
     elif change.kind == "unlink":
-        _taken(names, change.path)
+        _take_names(names, change.path)
     elif change.kind == "link":
         names[change.other] = names.get(change.path, change.file)
     elif change.kind == "exchange":
-        moved, back = _taken(names, change.path), _taken(names, change.other)
+        moved, back = _take_names(names, change.path), _take_names(names, change.other)
         names |= {change.other + rest: file for rest, file in moved.items()} | {change.path + rest: file for rest, file in back.items()}
     elif change.path not in names or names[change.path] != names.get(change.other):
-        moved = _taken(names, change.path)
+        moved = _take_names(names, change.path)
         if moved:
-            _taken(names, change.other)
+            _take_names(names, change.other)
         names |= {change.other + rest: file for rest, file in moved.items()}
 
 
-def _taken(names: dict[str, int], path: str) -> dict[str, int]:
+def _take_names(names: dict[str, int], path: str) -> dict[str, int]:
     """Take a path and all below it out of the names; their rests behind the path, and files."""
     return {each.removeprefix(path): names.pop(each) for each in list(names) if each == path or each.startswith(f"{path}/")}
 

@@ -124,7 +124,9 @@ class ServedDrive:
         elif now < self._next:
             return []
         # Without imposed latency, everything is done at once.
-        requests = self._finish_parts(self._advance(self._simulated(now), every=True)) if self._inside and self._scale else self.finish()
+        requests = (
+            self._finish_parts(self._advance(self._simulated_time(now), every=True)) if self._inside and self._scale else self.finish()
+        )
         event = self._device.next_event if self._device.outstanding else NEVER
         self._next = NEVER if event >= NEVER else self._real(event)
         return requests
@@ -156,7 +158,7 @@ class ServedDrive:
         self._arrived.clear()
         at: int | Integers = self._device.now
         if self._scale:
-            at = np.array([self._simulated(owner.received) for owner in owners], np.int64)
+            at = np.array([self._simulated_time(owner.received) for owner in owners], np.int64)
         ids = self._device.submit(np.array(rows, REQUEST), at)
         self._inside.update(zip(ids.tolist(), owners, strict=True))
 
@@ -174,7 +176,7 @@ class ServedDrive:
                 finished.append(served)
         return finished
 
-    def _simulated(self, real: int) -> int:
+    def _simulated_time(self, real: int) -> int:
         """The drive's time by then, no fraction of a nanosecond early; not before what it has reached."""
         passed = (real - self._start) * self._scale.denominator // self._scale.numerator
         return max(self._device.now, self._origin + passed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from flashsim.apps.smart.plans import EXTENT, READ_COLUMNS, Plan, PlanRun, StoredTable, build_runs, run
-from flashsim.apps.smart.timing import OUTSTANDING, SmartMachine, priced
+from flashsim.apps.smart.timing import OUTSTANDING, SmartMachine, price_work
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import SECONDS
 from flashsim.device.smart.client import Polling
@@ -116,13 +116,13 @@ def _estimate(
         return min(copies * each, line(value))
 
     prices, rates = machine.drive_prices if inside else machine.host_prices, rates_of(machine, on_each)
-    inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: priced(each.host, machine.host_prices))
-    last = power(lambda each: sum(priced(part.last, prices) for part in each.parts))
-    first = max(priced(part.first, prices) for part in runs[1].parts)
+    inner, outer = line(lambda each: _inner(each, prices)), power(lambda each: price_work(each.host, machine.host_prices))
+    last = power(lambda each: sum(price_work(part.last, prices) for part in each.parts))
+    first = max(price_work(part.first, prices) for part in runs[1].parts)
     results, handed = power(lambda each: each.results), power(lambda each: sum(part.rows for part in each.parts))
     size = pages * table.file.page_size
     if inside:
-        time = drive_time(rates, ScanWork(size, size / EXTENT, inner, outer, results, last / rates.drives, first, runs[1].sent))
+        time = drive_time(rates, ScanWork(size, size / EXTENT, inner, outer, results, last / rates.drives, first, runs[1].sent_bytes))
     else:
         first *= -(-machine.drives // machine.host_cores)
         time = host_time(rates, ScanWork(size, size / EXTENT, 0, inner + _kernel(machine, extents), 0, last + outer, first))
@@ -141,13 +141,15 @@ def _builds_time(machine: SmartMachine, run: PlanRun, page_size: int, own: Seque
             continue
         first, last = (sum((getattr(part, name) for part in build.parts), Counter[str]()) for name in ("first", "last"))
         host = _inner(build, machine.host_prices) + _kernel(machine, sum(len(part.pages) for part in build.parts))
-        work = work._replace(host=host, first=priced(first, machine.host_prices), last=priced(last + build.host, machine.host_prices))
+        work = work._replace(
+            host=host, first=price_work(first, machine.host_prices), last=price_work(last + build.host, machine.host_prices)
+        )
         time += host_time(rates, work) + _builds_time(machine, build, page_size, ())
     return time
 
 
 def _inner(run: PlanRun, prices: Mapping[str, float]) -> float:
-    return sum(priced(work, prices) for part in run.parts for work in part.work)
+    return sum(price_work(work, prices) for part in run.parts for work in part.work)
 
 
 def _kernel(machine: SmartMachine, extents: int) -> float:
@@ -164,7 +166,7 @@ def _break_even(plan: Plan, table: StoredTable, machine: SmartMachine) -> float 
     drive, host, rows = machine.drive_prices, machine.host_prices, table.records.rows
     rates, size = rates_of(machine, table.pages_on(machine.drives)), table.file.pages * table.file.page_size
     visited = {READ_COLUMNS if table.by_column else Kind.READ_TUPLE: rows, Kind.PAGE: table.file.pages}
-    on_host = priced(visited, host) + _kernel(machine, len(table.extents()))
-    scan = ScanWork(size, size / EXTENT, priced(visited, drive), on_host, 0)
+    on_host = price_work(visited, host) + _kernel(machine, len(table.extents()))
+    scan = ScanWork(size, size / EXTENT, price_work(visited, drive), on_host, 0)
     width = sum(each.size for each in table.records.attributes() if each.name in plan.columns)
-    return break_even(rates, scan, priced({Kind.EMIT: 1}, drive), priced({Kind.EMIT: 1}, host), width, rows)
+    return break_even(rates, scan, price_work({Kind.EMIT: 1}, drive), price_work({Kind.EMIT: 1}, host), width, rows)

@@ -17,7 +17,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, SchemaErr
 from flashsim.core.request import Integers
 from flashsim.core.units import MIB
 from flashsim.execution.requests import Work
-from flashsim.storage.columns import joined
+from flashsim.storage.columns import one_array
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
@@ -54,10 +54,10 @@ class StoredTable:
         codes = np.broadcast_to(np.int32(0), records.rows)
         return cls(name, heap_file(Relation(name, records.names[0], codes, records), page_size, page_format=page_format), records)
 
-    def partitioned(self, by: str, drives: int) -> StoredTable:
+    def partition_by(self, by: str, drives: int) -> StoredTable:
         """The table with the rows of each drive on pages of their own, equal values of a column on one."""
         check_column(self.records, by)
-        numbers, layout = partitions(joined(self.records.key(by)), drives), self.file.layout
+        numbers, layout = partitions(one_array(self.records.key(by)), drives), self.file.layout
         rows = [self.records.take(np.flatnonzero(numbers == drive)) for drive in range(drives)]
         parts = (StoredTable.of(self.name, TableRecords(self.name, each), layout.page_size, layout.page_format) for each in rows)
         return replace(self, by=by, partitions=tuple(parts))
@@ -112,11 +112,11 @@ class Scan(Operator):
         values = self._table.file.layout.decode_values(self._table.pages(begin, end), self._columns)
         self.work[Work.PAGE] += end - begin
         self.work[READ_COLUMNS if self._table.by_column else Work.READ_TUPLE] += values.num_rows
-        arrays = [restored(joined(column), kind.type) for column, kind in zip(values.columns, self.schema, strict=True)]
+        arrays = [restore_type(one_array(column), kind.type) for column, kind in zip(values.columns, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def restored(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def restore_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Values in their column's type, where pages store another (`flashsim.storage.columns.stored_column`)."""
     if values.type == kind:
         return values
@@ -208,7 +208,7 @@ class PlanRun:
         return sum(sum(part.pages) for part in self.parts)
 
     @property
-    def sent(self) -> int:
+    def sent_bytes(self) -> int:
         """Bytes of build sides that the host sends to each drive."""
         return sum(self.builds[stage].rows.nbytes for stage in self.broadcast)
 
@@ -229,7 +229,7 @@ def run(
     schema = pa.schema([(f"{plan.alias}.{name}", table.schema.field(name).type) for name in plan.columns])
     if builds is None:
         builds = build_runs(plan, tables)
-    own = [number for number in co_partitioned(plan, tables) if number < stages]
+    own = [number for number in co_partitioned_stages(plan, tables) if number < stages]
     rows = {number: build.rows for number, build in builds.items()}
     parts: list[DrivePart] = []
     outputs: list[pa.RecordBatch] = []
@@ -244,8 +244,8 @@ def run(
     result = one_batch([last, *host][-1].schema, through(host, outputs))
     broadcast = [number for number in builds if number < stages and number not in own]
     plan_run = PlanRun(result, parts, sum(map(work_of, host), Counter()), builds, own, broadcast)
-    if room is not None and plan_run.sent > room:
-        raise InvalidParameterError("memory", f"{room} B", f"the host sends {plan_run.sent} B of build sides")
+    if room is not None and plan_run.sent_bytes > room:
+        raise InvalidParameterError("memory", f"{room} B", f"the host sends {plan_run.sent_bytes} B of build sides")
     return plan_run
 
 
@@ -254,7 +254,7 @@ def build_runs(plan: Plan, tables: Mapping[str, StoredTable]) -> dict[int, PlanR
     return {number: run(stage.build, tables, stage.build.most_pushed) for number, stage in enumerate(plan.stages) if stage.build}
 
 
-def co_partitioned(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
+def co_partitioned_stages(plan: Plan, tables: Mapping[str, StoredTable]) -> list[int]:
     """Stages that join rows of one drive with rows of the same: both tables are partitioned by the columns that are joined."""
     scanned, stages = tables[plan.table], []
     columns = {f"{plan.alias}.{scanned.by}"}  # whose values say the drive

@@ -9,7 +9,7 @@ from sqlglot import ErrorLevel, exp
 from sqlglot.optimizer.simplify import simplify
 
 from algorithms.expressions.expression import Expression, FunctionCall, Literal
-from flashsim.core.errors import FlashsimError, SchemaError, shortened
+from flashsim.core.errors import FlashsimError, SchemaError, shorten
 from flashsim.storage.texts import from_texts
 
 LANGUAGE = (
@@ -29,9 +29,9 @@ _MOST_DIGITS = 38
 Resolve = Callable[[exp.Expression], Expression | None]
 
 
-def unsupported(node: exp.Expression) -> FlashsimError:
+def unsupported_error(node: exp.Expression) -> FlashsimError:
     """The error for what is outside the language."""
-    text = shortened(node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE) or node.key.upper())
+    text = shorten(node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE) or node.key.upper())
     return FlashsimError(f"query: {text!r} is not supported; supported: {LANGUAGE}")
 
 
@@ -45,7 +45,7 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
         positive.set("negate", None)
         return FunctionCall("not", (scalar(positive, resolve),))
     if isinstance(node, exp.TryCast) or any(value for part, value in node.args.items() if part not in _UNDERSTOOD):
-        raise unsupported(node)
+        raise unsupported_error(node)
     if isinstance(node, exp.Paren):
         return scalar(node.this, resolve)
     if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
@@ -54,7 +54,7 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
         return Literal(literal)
     if isinstance(node, exp.Is):
         if not isinstance(node.expression, exp.Null):
-            raise unsupported(node)
+            raise unsupported_error(node)
         return FunctionCall("is null", (scalar(node.this, resolve),))
     if isinstance(node, exp.Between):
         bounds = [(">=", node.args["low"]), ("<=", node.args["high"])]
@@ -62,10 +62,10 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
             "and", tuple(FunctionCall(name, (scalar(node.this, resolve), scalar(bound, resolve))) for name, bound in bounds)
         )
     if isinstance(node, exp.In) and node.expressions:
-        return joined("or", [FunctionCall("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
+        return join_conditions("or", [FunctionCall("=", (scalar(node.this, resolve), scalar(each, resolve))) for each in node.expressions])
     if isinstance(node, exp.And | exp.Or):
         parts: Iterable[Any] = node.flatten()
-        return joined(node.key, [scalar(each, resolve) for each in parts])
+        return join_conditions(node.key, [scalar(each, resolve) for each in parts])
     if isinstance(node, exp.Case):
         whens = [exp.EQ(this=node.this, expression=each.this) if node.this else each.this for each in node.args["ifs"]]
         parts = [scalar(part, resolve) for when, each in zip(whens, node.args["ifs"], strict=True) for part in (when, each.args["true"])]
@@ -78,16 +78,16 @@ def scalar(node: exp.Expression, resolve: Resolve) -> Expression:
         return FunctionCall("double", (scalar(node.this, resolve),))
     function = _CALLS.get(type(node))
     if function is None:
-        raise unsupported(node)
+        raise unsupported_error(node)
     return FunctionCall(
         function, tuple(scalar(each, resolve) for each in (node.args.get("this"), node.args.get("expression")) if each is not None)
     )
 
 
-def joined(by: str, conditions: list[Expression]) -> Expression:
+def join_conditions(by: str, conditions: list[Expression]) -> Expression:
     """Conditions joined by ``and`` or ``or``, halves first, so that a long list is no deep tree."""
     half = len(conditions) // 2
-    return FunctionCall(by, (joined(by, conditions[:half]), joined(by, conditions[half:]))) if half else conditions[0]
+    return FunctionCall(by, (join_conditions(by, conditions[:half]), join_conditions(by, conditions[half:]))) if half else conditions[0]
 
 
 def _literal(node: exp.Expression) -> pa.Scalar | None:
@@ -99,7 +99,7 @@ def _literal(node: exp.Expression) -> pa.Scalar | None:
         try:
             return pa.scalar(node.this, pa.large_string()) if node.is_string else _number(node.this)
         except (ValueError, ArithmeticError):  # no number of Python's, or one of thousands of digits
-            raise unsupported(node) from None
+            raise unsupported_error(node) from None
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
         names = exp.DataType.Type
         kinds = {names.DATE: pa.date32(), names.TIMESTAMP: pa.timestamp("us"), names.TIMESTAMPNTZ: pa.timestamp("us")}
@@ -107,7 +107,7 @@ def _literal(node: exp.Expression) -> pa.Scalar | None:
             try:
                 return from_texts(pa.array([node.this.this]), kind)[0]
             except SchemaError as problem:
-                raise SchemaError(f"query: {shortened(node.sql(dialect='duckdb'))}: " + problem.message) from None
+                raise SchemaError(f"query: {shorten(node.sql(dialect='duckdb'))}: " + problem.message) from None
     return None
 
 

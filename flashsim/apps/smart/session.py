@@ -227,7 +227,7 @@ def answer(
     for name, column in (partition or {}).items():
         if name not in tables:
             raise UnknownNameError("table", name, tables)
-        tables[name] = tables[name].partitioned(column, machine.drives)
+        tables[name] = tables[name].partition_by(column, machine.drives)
     rows = {name: table.records.rows for name, table in tables.items()}
     plan = plan_of(query, {name: table.schema for name, table in tables.items()}, rows)
     if then:

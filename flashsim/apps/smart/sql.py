@@ -15,8 +15,8 @@ from algorithms.expressions.expression import Column, Expression, FunctionCall, 
 from algorithms.programs.aggregation import Aggregate
 from algorithms.programs.top_k import Order
 from flashsim.apps.smart.plans import Plan, Stage
-from flashsim.apps.smart.scalars import LANGUAGE, Resolve, conjuncts, joined, scalar, unsupported
-from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shortened
+from flashsim.apps.smart.scalars import LANGUAGE, Resolve, conjuncts, join_conditions, scalar, unsupported_error
+from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError, shorten
 
 _AGGREGATES: dict[type[exp.Expression], str] = {exp.Count: "count", exp.Sum: "sum", exp.Min: "min", exp.Max: "max", exp.Avg: "avg"}
 _TABLE = {"this", "alias"}
@@ -43,7 +43,7 @@ def plan_of(query: str, schemas: Mapping[str, pa.Schema], rows: Mapping[str, int
         raise FlashsimError("query: its expressions are nested too deeply") from None
     except SqlglotError as problem:
         reason = str(problem).splitlines()[0].replace("\x1b[4m", "").replace("\x1b[0m", "")
-        raise FlashsimError(f"query: {shortened(reason)}; supported: {LANGUAGE}") from None
+        raise FlashsimError(f"query: {shorten(reason)}; supported: {LANGUAGE}") from None
 
 
 @dataclass
@@ -57,7 +57,7 @@ class _SqlTable:
 
     def columns(self, without_merged: bool) -> list[str]:
         """Its columns, with or without those that USING made one with another table's."""
-        return [name for name in self.schema.names if not (without_merged and _folded(name) in self.merged)]
+        return [name for name in self.schema.names if not (without_merged and _fold_case(name) in self.merged)]
 
 
 class _Binder:
@@ -72,11 +72,11 @@ class _Binder:
     def bind(self, select: exp.Select) -> Plan:
         for clause, value in select.args.items():
             if value and clause not in _CLAUSES:
-                raise unsupported(value[0] if isinstance(value, list) else value if isinstance(value, exp.Expression) else select)
+                raise unsupported_error(value[0] if isinstance(value, list) else value if isinstance(value, exp.Expression) else select)
         for clause in ("group", "distinct", "order"):
             part = select.args.get(clause)
             if part and any(value for name, value in part.args.items() if name != "expressions"):
-                raise unsupported(part)
+                raise unsupported_error(part)
         plan = self._sources(select)
         self._outputs(select)
         for build, table in self._builds:
@@ -90,8 +90,8 @@ class _Binder:
     def _add(self, node: exp.Expression) -> _SqlTable:
         alias, more = node.args.get("alias"), any(value for part, value in node.args.items() if part not in _TABLE)
         if more or not isinstance(node, exp.Table) or (alias and alias.columns):
-            raise unsupported(node)
-        name = node.name if node.name in self._schemas else {_folded(each): each for each in self._schemas}.get(_folded(node.name))
+            raise unsupported_error(node)
+        name = node.name if node.name in self._schemas else {_fold_case(each): each for each in self._schemas}.get(_fold_case(node.name))
         if name is None:
             raise UnknownNameError("table", node.name, self._schemas)
         table = _SqlTable(name, node.alias_or_name, self._schemas[name])
@@ -102,16 +102,16 @@ class _Binder:
         self._tables[table.alias] = table
         return table
 
-    def _named(self, table: str) -> list[_SqlTable]:
-        tables = [each for each in self._tables.values() if _folded(table) in ("", _folded(each.alias))]
+    def _tables_named(self, table: str) -> list[_SqlTable]:
+        tables = [each for each in self._tables.values() if _fold_case(table) in ("", _fold_case(each.alias))]
         if not tables:
             raise UnknownNameError("table", table, self._tables)
         return tables
 
     def _column(self, node: exp.Column) -> Column:
         """A column of one of the tables; of one that USING names the first."""
-        tables, folded = self._named(node.table), _folded(node.name)
-        places = [(each, name) for each in tables for name in each.columns(not node.table) if _folded(name) == folded]
+        tables, folded = self._tables_named(node.table), _fold_case(node.name)
+        places = [(each, name) for each in tables for name in each.columns(not node.table) if _fold_case(name) == folded]
         if not places:
             raise UnknownNameError("column", node.name, {name for each in tables for name in each.schema.names})
         if len({each.alias for each, _ in places}) == 1 < len(places):  # names that differ in nothing but case
@@ -142,13 +142,13 @@ class _Binder:
         for join in select.args.get("joins") or []:
             kind = " ".join(str(join.args.get(part) or "") for part in ("method", "side", "kind")).strip().upper()
             if kind not in ("", "INNER", "CROSS", "SEMI", "LEFT SEMI"):
-                raise unsupported(join)
+                raise unsupported_error(join)
             using = [each.name for each in join.args.get("using") or []]
             owners = [self._column(exp.column(name)).name.partition(".")[0] for name in using]
             table, on = self._add(join.this), conjuncts(join.args.get("on"))
             for name, owner in zip(using, owners, strict=True):
                 on.append(exp.EQ(this=exp.column(name, table=owner), expression=exp.column(name, table=table.alias)))
-                table.merged.add(_folded(name))
+                table.merged.add(_fold_case(name))
             if "SEMI" in kind:
                 semi.append((table, on))
                 del self._tables[table.alias]
@@ -195,10 +195,10 @@ class _Binder:
     def _in(self, node: exp.In) -> Stage:
         query = node.args["query"].unnest()
         if not isinstance(query, exp.Select) or node.args.get("negate"):
-            raise unsupported(node)
+            raise unsupported_error(node)
         column, build = scalar(node.this, self._resolve), _Binder(self._schemas, self._rows).bind(query)
         if not isinstance(column, Column) or len(query.selects) != 1:
-            raise unsupported(node)
+            raise unsupported_error(node)
         return Stage("semi-join", {"probe": column.name}, f"{column.name} in {build.alias}", build)
 
     def _semi_join(self, table: _SqlTable, on: list[exp.Expression]) -> Stage:
@@ -215,13 +215,13 @@ class _Binder:
         return Stage("semi-join", {"probe": probe}, f"{probe} in {key}", Plan(table.name, table.alias, self._columns(table), stages))
 
     def _outputs(self, select: exp.Select) -> None:
-        items = [item for each in select.expressions for item in self._expanded(each)]
+        items = [item for each in select.expressions for item in self._expand_star(each)]
         group = select.args.get("group")
         orders = select.args["order"].expressions if select.args.get("order") else []
         having = select.args.get("having")
         names = _unique([each.alias or (each.name if isinstance(each, exp.Column) else each.sql(dialect="duckdb")) for each in items])
         nodes = [each.this if isinstance(each, exp.Alias) else each for each in items]
-        order_nodes = [_ordered_by(each.this, nodes, names) for each in orders]
+        order_nodes = [_order_expression(each.this, nodes, names) for each in orders]
         every = [*nodes, *order_nodes, *([having.this] if having else [])]
         resolve: Resolve = self._resolve
         if group or having or any(each.find(*_AGGREGATES) for each in every):
@@ -244,23 +244,23 @@ class _Binder:
             text = f"{', '.join(each.sql(dialect='duckdb') for each in orders) or 'any order'}{'' if limit is None else f', {limit} rows'}"
             self._stages.append(Stage("top-k", {"orders": by, "limit": limit, "skip": skip or 0, "columns": len(columns)}, text))
 
-    def _expanded(self, node: exp.Expression) -> list[exp.Expression]:
+    def _expand_star(self, node: exp.Expression) -> list[exp.Expression]:
         """The columns that a star stands for; any other expression as it is."""
         star = node.this if isinstance(node, exp.Column) else node
         if not isinstance(star, exp.Star):
             return [node]
         if any(star.args.values()):
-            raise unsupported(node)
+            raise unsupported_error(node)
         table = "" if star is node else node.text("table")
-        return [exp.column(name, table=each.alias) for each in self._named(table) for name in each.columns(not table)]
+        return [exp.column(name, table=each.alias) for each in self._tables_named(table) for name in each.columns(not table)]
 
     def _aggregate(
         self, groups: list[exp.Expression], every: list[exp.Expression], nodes: list[exp.Expression], names: list[str]
     ) -> Resolve:
         """Add a projection of keys and arguments, and the aggregation; return what resolves names behind it."""
-        own = {_folded(name) for each in self._tables.values() for name in each.schema.names}  # come before the result's
-        is_own = [isinstance(each, exp.Column) and _folded(each.name) in own for each in groups]
-        groups = [each if as_is else _ordered_by(each, nodes, names) for each, as_is in zip(groups, is_own, strict=True)]
+        own = {_fold_case(name) for each in self._tables.values() for name in each.schema.names}  # come before the result's
+        is_own = [isinstance(each, exp.Column) and _fold_case(each.name) in own for each in groups]
+        groups = [each if as_is else _order_expression(each, nodes, names) for each, as_is in zip(groups, is_own, strict=True)]
         keys = {each.sql(): f"key.{number}" for number, each in enumerate(groups)}
         columns: dict[str, Expression] = {f"key.{number}": scalar(each, self._resolve) for number, each in enumerate(groups)}
         aggregates: dict[str, Aggregate] = {}
@@ -292,10 +292,10 @@ class _Binder:
     def _bound_aggregate(self, node: exp.Expression, number: int, columns: dict[str, Expression]) -> Aggregate:
         function, name = _AGGREGATES[type(node)], f"aggregate.{number}"
         if isinstance(node.this, exp.Distinct) or any(value for part, value in node.args.items() if part not in ("this", "big_int")):
-            raise unsupported(node)
+            raise unsupported_error(node)
         if isinstance(node.this, exp.Star) or node.this is None:
             if function != "count":
-                raise unsupported(node)
+                raise unsupported_error(node)
             return Aggregate(function, None, name)
         argument = scalar(node.this, self._resolve)
         column = next((known for known, each in columns.items() if each == argument), f"argument.{number}")
@@ -303,7 +303,7 @@ class _Binder:
         return Aggregate(function, column, name)
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     """A name by which others of other case are found, of ASCII alone, as DuckDB has it."""
     return name.translate(_LOWER)
 
@@ -324,20 +324,20 @@ def _equality(condition: Expression, joined: set[str], alias: str) -> tuple[Expr
 def _selection(conditions: list[Expression]) -> list[Stage]:
     if not conditions:
         return []
-    predicate = joined("and", conditions)
+    predicate = join_conditions("and", conditions)
     return [Stage("selection", {"predicate": predicate}, text_of(predicate))]
 
 
-def _ordered_by(node: exp.Expression, nodes: list[exp.Expression], names: list[str]) -> exp.Expression:
+def _order_expression(node: exp.Expression, nodes: list[exp.Expression], names: list[str]) -> exp.Expression:
     """Expression that ORDER BY or GROUP BY names: a column of the result by its place or name, or an expression."""
     if not node.find(exp.Column, *_AGGREGATES):
         if not isinstance(node, exp.Literal) or node.is_string or not node.this.isdigit():
-            raise unsupported(node)
+            raise unsupported_error(node)
         if len(node.this) > _DIGITS_OF_64_BITS or not 1 <= int(node.this) <= len(nodes):
             raise FlashsimError(f"query: column {node.this} of the result, which has {len(nodes)}")
         return nodes[int(node.this) - 1]
     if isinstance(node, exp.Column) and not node.table:
-        for name, known in ((node.name, names), (_folded(node.name), list(map(_folded, names)))):
+        for name, known in ((node.name, names), (_fold_case(node.name), list(map(_fold_case, names)))):
             if name in known:
                 return nodes[known.index(name)]
     return node
@@ -356,5 +356,5 @@ def _whole_number(clause: exp.Expression | None) -> int | None:
     node = clause.args.get("expression") or clause.this
     is_number = isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
     if clause.args.get("limit_options") or not is_number or len(node.this) > _DIGITS_OF_64_BITS or int(node.this) >= 1 << 63:
-        raise unsupported(clause)
+        raise unsupported_error(clause)
     return int(node.this)

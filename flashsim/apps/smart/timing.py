@@ -65,12 +65,12 @@ class SmartMachine:
         return max(0, self.inside.memory - 2 * OUTSTANDING * EXTENT)
 
 
-def priced(work: Mapping[str, int], prices: Mapping[str, float]) -> float:
+def price_work(work: Mapping[str, int], prices: Mapping[str, float]) -> float:
     return sum(prices.get(kind, prices[DEFAULT]) * count for kind, count in work.items())
 
 
 def _times(works: Iterable[Mapping[str, int]], prices: Mapping[str, float]) -> Integers:
-    return np.array([round(priced(each, prices)) for each in works], np.int64)
+    return np.array([round(price_work(each, prices)) for each in works], np.int64)
 
 
 def _lengths(part: DrivePart, page_size: int) -> Integers:
@@ -96,7 +96,7 @@ def host_seconds(machine: SmartMachine, run: PlanRun, page_size: int) -> float:
     first = _times((part.first for part in run.parts), prices)
     end = on_cores(np.concatenate(ready), np.concatenate(work), machine.host_cores)
     end += on_cores(np.zeros_like(first), first, machine.host_cores)
-    return (end + priced(sum((part.last for part in run.parts), run.host), prices)) / SECONDS
+    return (end + price_work(sum((part.last for part in run.parts), run.host), prices)) / SECONDS
 
 
 def host_reads(machine: SmartMachine, part: DrivePart, page_size: int) -> tuple[Device, Requests]:
@@ -129,7 +129,7 @@ def drive_seconds(machine: SmartMachine, run: PlanRun, page_size: int, drives: S
     devices = drives or fresh_drives(machine, run)
     for device, task in zip(devices, tasks, strict=True):
         device.model.load(0, int(np.max(task.steps.offsets + task.steps.lengths)))
-    host = priced(run.host, machine.host_prices)
+    host = price_work(run.host, machine.host_prices)
     rate = max(1, int(run.results * SECONDS / host)) if run.results and host else 0
     shares = client.run(devices, tasks, client.Polling(rate=rate))
     for status in (share.status for share in shares):
@@ -155,7 +155,7 @@ def _task(machine: SmartMachine, run: PlanRun, number: int, page_size: int) -> T
     work = np.concatenate([*(_times(build.work, prices) for build in own), *between, _times([*part.work, part.last], prices)])
     results = np.zeros(len(lengths), np.int64)
     results[-1 - len(part.results) :] = [*part.results, part.last_results]
-    sent, room = SECTOR + run.sent, OUTSTANDING * max(EXTENT, int(results.max()))
+    sent, room = SECTOR + run.sent_bytes, OUTSTANDING * max(EXTENT, int(results.max()))
     steps = ProgramSteps((np.cumsum(lengths > 0) - 1) * EXTENT * (lengths > 0), lengths, work, results)
     return Task(steps, part.memory, machine.inside.cores, -(-sent // SECTOR) * SECTOR, OUTSTANDING - 1, room)
 

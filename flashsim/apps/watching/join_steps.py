@@ -42,7 +42,7 @@ class Memory:
     table: int
 
     @property
-    def used(self) -> int:
+    def used_buffers(self) -> int:
         return self.input + sum(self.outputs) + self.table
 
 
@@ -114,7 +114,7 @@ def memory_in_steps(
         room |= {"input": allocation.inner, "workspace": allocation.outer}
     drawings = [_squares(each, room, memory) for each in shown]
     frames = [
-        Frame(f"{each.phase}: {each.request}. Request {each.requests} of {total}; {each.used} of {memory} pages in use", shapes)
+        Frame(f"{each.phase}: {each.request}. Request {each.requests} of {total}; {each.used_buffers} of {memory} pages in use", shapes)
         for each, (shapes, _) in zip(shown, drawings, strict=True)
     ]
     height = max((bottom for _, bottom in drawings), default=0.0)

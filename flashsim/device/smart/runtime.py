@@ -208,16 +208,16 @@ class SmartDrive:
             if len(own) or answers:
                 return own, answers
 
-    def _arrived(self, session: Session, step: int) -> None:
+    def _finish_read(self, session: Session, step: int) -> None:
         session.reading -= 1
         if session.state is State.RUNNING:
             session.ready.append(step)
-        self._drained(session)
+        self._forget_if_drained(session)
 
-    def _stored(self, session: Session) -> None:
+    def _finish_write(self, session: Session) -> None:
         session.writing -= 1
         self._step_is_done(session)
-        self._drained(session)
+        self._forget_if_drained(session)
 
     def _answer(self, command: SessionCommand) -> Answer:
         """A command of the protocol has passed the link."""
@@ -237,7 +237,7 @@ class SmartDrive:
             elif known.live:
                 status = Status.MORE if known.state is State.RUNNING or known.results > 0 else Status.DONE
                 results = command.results
-            self._drained(known)
+            self._forget_if_drained(known)
         return Answer(command.request, command.verb, command.number, status, results, self.now)
 
     def _open(self, task: Task) -> tuple[Status, int]:
@@ -259,7 +259,7 @@ class SmartDrive:
         session.ready.clear()
         session.results = 0
 
-    def _drained(self, session: Session) -> None:
+    def _forget_if_drained(self, session: Session) -> None:
         """Forget a session that is being closed once nothing of it is under way."""
         if session.state is State.CLOSING and not (session.reading or session.at_work or session.writing or session.commands):
             session.happens(Event.DRAINED)
@@ -283,10 +283,10 @@ class SmartDrive:
                 self._stop(session, Event.FAULT)
             elif steps.outputs is not None and steps.targets is not None and steps.outputs[step]:
                 session.writing += 1
-                self._submit(WRITE, steps.targets[step], steps.outputs[step], [partial(self._stored, session)])
+                self._submit(WRITE, steps.targets[step], steps.outputs[step], [partial(self._finish_write, session)])
             else:
                 self._step_is_done(session)
-        self._drained(session)
+        self._forget_if_drained(session)
 
     def _step_is_done(self, session: Session) -> None:
         if session.state is State.RUNNING:
@@ -303,7 +303,7 @@ class SmartDrive:
         silent = [session for at, session in self._silences() if at <= self.now]
         for session in silent:
             self._stop(session, Event.SILENCE)
-            self._drained(session)
+            self._forget_if_drained(session)
         return bool(silent)
 
     def _go_on(self) -> None:
@@ -331,7 +331,7 @@ class SmartDrive:
         steps, first = session.task.steps, session.next_step
         ahead = steps.lengths[first : first + session.free_extents]
         last = first + (len(ahead) if ahead.all() else int(np.argmin(ahead)))
-        arrivals = [partial(self._arrived, session, step) for step in range(first, last)]
+        arrivals = [partial(self._finish_read, session, step) for step in range(first, last)]
         self._submit(READ, steps.offsets[first:last], steps.lengths[first:last], arrivals)
         session.next_step = last
         session.reading += last - first

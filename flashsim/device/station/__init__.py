@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.parameters import count, duration, rate, size, switch
 from flashsim.core.request import READ, SECTOR, Integers
@@ -48,5 +48,5 @@ def service_time(parameters: Integers, request: int, operation: int, offset: int
         mean += length * SECONDS // parameters[_RATE]
     if parameters[_EXPONENTIAL] == 0:
         return int(mean)
-    bits = mixed(mixed(mixed(int(parameters[_SEED])) + int(request)) + int(offset) // SECTOR)
+    bits = mix_bits(mix_bits(mix_bits(int(parameters[_SEED])) + int(request)) + int(offset) // SECTOR)
     return max(1, int(-math.log((bits + 1) / 4294967296.0) * mean))

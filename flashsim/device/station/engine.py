@@ -111,7 +111,7 @@ class StationEngine(CompiledEngine):
 
     def power_cut(self, at: int) -> PowerCut:
         self._run(at, NEVER)
-        lost = self.host.unfinished
+        lost = self.host.unfinished_requests
         self.host.clear()
         self._station.scalars[[_BUSY, _FREE]] = 0
         self._station.places[:] = np.arange(1, self.parameters.servers + 1)

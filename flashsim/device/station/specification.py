@@ -30,7 +30,7 @@ class StationSpecification(SpecifiedDevice):
 
     def power_cut(self, at: int) -> PowerCut:
         self.advance(at, every=True)
-        lost, self.env = self.host.unfinished, simpy.Environment(self.now)
+        lost, self.env = self.host.unfinished_requests, simpy.Environment(self.now)
         self.host.clear(self.env)
         return PowerCut(self.now, lost)
 

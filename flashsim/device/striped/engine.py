@@ -12,7 +12,7 @@ from numba import types
 
 from flashsim.core import host as hosts
 from flashsim.core.host_queue import HostQueue
-from flashsim.core.kernel import address_of, compiled, kernel_of, lean_kernel
+from flashsim.core.kernel import address_of, is_compiled, kernel_of, lean_kernel
 from flashsim.core.model import check_until
 from flashsim.core.policies import function_at
 from flashsim.core.records import MATRIX, VECTOR
@@ -122,7 +122,7 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
         super().__init__(drives, parameters, striping)
         self.host = HostQueue(ANY_DEPTH)
         self._rows = np.full((len(self._drives), 2), NEVER, np.int64)
-        self._each = np.array([parameters.capacity, address_of(disk.advance)], np.int64 if compiled() else object)
+        self._each = np.array([parameters.capacity, address_of(disk.advance)], np.int64 if is_compiled() else object)
         self._table = StateTable(_ARRAY)
 
     @property
@@ -144,7 +144,7 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
         check_until(until, self.now)
         while True:
             states = [drive.crossing() for drive in self._drives]
-            disks = np.array(states) if compiled() else states
+            disks = np.array(states) if is_compiled() else states
             status = advance(self._table.crossing((self.host.tables, self._rows, self._each)), disks, until, NEVER if every else wait)
             if status != _NO_ROOM:
                 break
@@ -152,12 +152,12 @@ class StripedEngine(StripedDrives[disk.HddEngine]):
             for drive in self._drives:
                 drive.make_room(most)
         if status < 0:
-            raise self._drives[0].refused()
+            raise self._drives[0].refusal()
         return self.host.collect()
 
     def power_cut(self, at: int) -> HddPowerCut:
         self.advance(at, every=True)
-        cut = self._cut(at, self.host.unfinished.tolist())
+        cut = self._cut(at, self.host.unfinished_requests.tolist())
         self.host.clear()
         self._rows[:, _EVENT] = NEVER
         return cut

@@ -65,7 +65,7 @@ class StripedSpecification(StripedDrives[DeviceModel], SpecifiedDevice):
 
     def power_cut(self, at: int) -> HddPowerCut:
         self.advance(at, every=True)
-        cut = self._cut(at, self.host.unfinished.tolist())
+        cut = self._cut(at, self.host.unfinished_requests.tolist())
         self.env = simpy.Environment(int(at))
         self.host.clear(self.env)
         self._events = [NEVER] * len(self._drives)

@@ -40,7 +40,7 @@ def clean(system: Tables, outbox: Integers, number: int) -> None:
     if cleaner.step == HAS_WRITTEN:
         scalars.cleaning -= cleaner.count
         for page in range(cleaner.first, cleaner.first + cleaner.count):
-            manager.cleaned(ext, page)
+            manager.note_cleaning(ext, page)
             if rarely(scalars.has_log):
                 tell_log(system, outbox, log_events.CLEANED, page, 0)
             pages.release(system, page)

@@ -130,18 +130,18 @@ class FrameTable:
         frames = range(number * self.restart.in_a_sector, min(self.frames, (number + 1) * self.restart.in_a_sector))
         items = [(frame, self.entry(frame)) for frame in frames]
 
-        def written() -> None:
+        def on_write_end() -> None:
             nonlocal left
             left -= 1
             if left:
-                self._write(items, frames, written)
+                self._write(items, frames, on_write_end)
                 return
             sector.ended += 1
             self.log.wake()
             if sector.wanted > sector.begun == sector.ended:
                 self._write_sector(number, sector)
 
-        self._write(items, frames, written)
+        self._write(items, frames, on_write_end)
 
     def _write(self, items: list[tuple[int, Entry]], frames: range, written: Callable[[], object]) -> None:
         first = frames.start // self.restart.in_a_sector
@@ -158,9 +158,9 @@ class FrameTable:
         frames = range(self._chunk * chunk, min(self.frames, (self._chunk + 1) * chunk))
         hardened = self.log.end - 1  # records that a crash may take lend their numbers to others
         items = [(frame, self.entry(frame)._replace(hardened=hardened)) for frame in frames if not self._in_use(frame)]
-        self._write(items, frames, self._flushed)
+        self._write(items, frames, self._on_flush_end)
 
-    def _flushed(self) -> None:
+    def _on_flush_end(self) -> None:
         self._chunk += 1
         if self._chunk * self.logging.chunk >= self.frames:
             self._chunk, self.passes = 0, self.passes + 1

@@ -38,14 +38,14 @@ class DurableWrites:
         number, self.count = self.count, self.count + 1
         self.outstanding[number] = write
 
-        def completed(_: simpy.Event) -> None:
+        def on_completion(_: simpy.Event) -> None:
             self.durable.apply(self.outstanding.pop(number))
             if not self.is_forced:
                 self._buffer(write)
             then()
 
         assert event.callbacks is not None
-        event.callbacks.insert(0, completed)
+        event.callbacks.insert(0, on_completion)
 
     def _buffer(self, write: DurableWrite) -> None:
         """Keep pages in the buffer until others have driven them out; the log and the tables are written through."""
@@ -145,13 +145,13 @@ class LogWriter:
         write = self._place(write)
         length = min(self._behind - write.place, self._ring.size)
 
-        def written() -> None:
+        def on_write_end() -> None:
             self.end, self._is_writing = behind, False
             self.wake()
             if self._wanted >= self.end and not self._is_writing:
                 self._write(send)
 
-        send(write, SECTOR + write.place % self._ring.size, length, written)
+        send(write, SECTOR + write.place % self._ring.size, length, on_write_end)
 
     def _place(self, write: DurableWrite) -> DurableWrite:
         """Let a write of records take the next sectors of the device."""

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import simpy
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_specification import delay
 from flashsim.core.model import DeviceModel
@@ -225,8 +225,8 @@ class LoggedSpecification(PoolSpecification):
                 self.log.append(Record(records.BUF_WRITE, page=each, lsn=version))
             self._on_disk.clear()
 
-    def _written(self, page: int, count: int, holds_frame: bool) -> None:
-        super()._written(page, count, holds_frame)
+    def _on_write_end(self, page: int, count: int, holds_frame: bool) -> None:
+        super()._on_write_end(page, count, holds_frame)
         for each in range(page, page + count):
             if each in self._to_frame and (not self.writing[each] or (holds_frame and not self.logging.has("both-writes"))):
                 frame, version = self._to_frame[each]
@@ -253,13 +253,13 @@ class LoggedSpecification(PoolSpecification):
 
     # Pages of memory.
 
-    def _served(self, page: int, flags: int) -> None:
+    def _on_serve(self, page: int, flags: int) -> None:
         self.contents[page] = self.durable.in_frame(int(self.ext.pages[page, FRAME]) - 1)
-        super()._served(page, flags)
+        super()._on_serve(page, flags)
 
-    def _fetched(self, page: int, flags: int) -> None:
+    def _on_fetch(self, page: int, flags: int) -> None:
         self.contents[page] = self.durable.on_disk(page)
-        super()._fetched(page, flags)
+        super()._on_fetch(page, flags)
 
     def _evict(self, page: int, dirty: bool) -> None:
         super()._evict(page, dirty)
@@ -308,7 +308,7 @@ class LoggedSpecification(PoolSpecification):
         transaction = self.transactions.get(client)
         if transaction is None:
             return
-        if mixed(transaction.number) % 100 < self.logging.aborts:
+        if mix_bits(transaction.number) % 100 < self.logging.aborts:
             yield from self._abort(client, transaction)
             return
         self.history.committing[client] = transaction.values

@@ -3,7 +3,7 @@
 The system calls it where something is changed, written or completed; a system without a log neither calls nor compiles it.
 """
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import inlined_kernel, kernel_of, lean_kernel
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import SECTOR, WRITE, Integers
@@ -169,7 +169,7 @@ def end(system: Tables, outbox: Integers, client: int) -> int:
     mine = log.transactions[client]
     if mine.transaction == 0:
         return log_events.GO_ON
-    if mixed(int(mine.transaction)) % 100 < log.scalars.aborts:
+    if mix_bits(int(mine.transaction)) % 100 < log.scalars.aborts:
         mine.undo = mine.last
         return log_events.UNDO
     lsn = log_kernels.append(system, records.COMMIT, int(mine.transaction), int(mine.last), 0, 0, 0, 0)

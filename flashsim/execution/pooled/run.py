@@ -7,7 +7,7 @@ import numpy as np
 from flashsim.core.errors import FlashsimError
 from flashsim.core.kernel import in_python
 from flashsim.core.model import CompiledModel
-from flashsim.core.policies import called_at
+from flashsim.core.policies import addresses_of
 from flashsim.core.records import RecordArray, empty_table
 from flashsim.core.replacement import NOW
 from flashsim.core.request import SECTOR
@@ -85,7 +85,7 @@ class PoolRun:
         if record:
             scalars.hand_out_at = request_rows - system.most_requests
         if logging:
-            self.tables = self.tables._replace(log_part=called_at(log_part))
+            self.tables = self.tables._replace(log_part=addresses_of(log_part))
             scalars.has_log = 1
             scalars.flusher_at = 0 if log_of_records.scalars.flushes else NEVER
             scalars.writer_at = logging.indirect or NEVER
@@ -190,7 +190,7 @@ class PoolRun:
         return dict(zip(self.kinds, self.tables.by_kind.sum(0).tolist(), strict=True))
 
     @property
-    def ended(self) -> dict[str, int]:
+    def end_times(self) -> dict[str, int]:
         """End of the last transaction of each kind so far, 0 where none has ended."""
         return dict(zip(self.kinds, self.tables.ended.tolist(), strict=True))
 

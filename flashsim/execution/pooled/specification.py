@@ -131,12 +131,12 @@ class PoolSpecification:
         ext, system = self.ext, self.system
         manager.note_miss(ext, page)
         frame, newer = manager.frame_of(ext, page), bool(ext.pages[page, STATUS] & NEWER)
-        if frame >= 0 and (newer or not self._throttled()):
+        if frame >= 0 and (newer or not self._is_throttled()):
             manager.hold(ext, page)  # first: what leaves memory for this page must not take its frame
             self._hold_in_memory(page)
             self._note(ssd_reads=1, ssd_reads_newer=newer)
             yield self._ask_pages(SSD, READ, frame)
-            self._served(page, flags)
+            self._on_serve(page, flags)
             return
         self._note(bypassed=frame >= 0)
         expands = len(self.memory.resident) + system.expansion <= system.memory or ext.numbers[USED] < system.expands_below
@@ -147,16 +147,16 @@ class PoolSpecification:
         self._note(disk_reads=1, disk_pages_read=count)
         yield self._ask_pages(DISK, READ, first - FIRST_PAGE, count)
         for each in to_read:
-            self._fetched(each, flags if each == page else ALONGSIDE)
+            self._on_fetch(each, flags if each == page else ALONGSIDE)
 
-    def _served(self, page: int, flags: int) -> None:
+    def _on_serve(self, page: int, flags: int) -> None:
         self._let_go(page)
         if manager.apply_on_serve(self.ext, self.design, page, flags):
             self.memory.resident[page] = True
         self._check_flushed()
         self._arrive(page)
 
-    def _fetched(self, page: int, flags: int) -> None:
+    def _on_fetch(self, page: int, flags: int) -> None:
         if manager.apply_on_fetch(self.ext, self.design, page, flags) & TO_SSD:
             self._copy_to_ssd(page, newer=False)
         self._arrive(page)
@@ -176,7 +176,7 @@ class PoolSpecification:
         """True if a page is neither in memory nor, if that matters, on the SSD."""
         return page not in self.memory.resident and not self.writing.get(page) and not (from_ssd and manager.frame_of(self.ext, page) >= 0)
 
-    def _throttled(self) -> bool:
+    def _is_throttled(self) -> bool:
         return 0 < self.system.throttle <= self.devices.pending[self._numbers[SSD]]
 
     def _hold_in_memory(self, page: int) -> None:
@@ -218,7 +218,7 @@ class PoolSpecification:
         """Write a page to the SSD, unless it holds just that, or has too much to do, or no frame."""
         if not newer and manager.frame_of(self.ext, page) >= 0:
             return True
-        if self._throttled():
+        if self._is_throttled():
             return False
         frame = manager.admit(self.ext, self.design, page, int(newer))
         if frame < 0:
@@ -235,10 +235,10 @@ class PoolSpecification:
         for each in range(page, page + count):
             self.writing[each] = self.writing.get(each, 0) + 1
         assert event.callbacks is not None
-        event.callbacks.append(lambda _: self._written(page, count, holds_frame))
+        event.callbacks.append(lambda _: self._on_write_end(page, count, holds_frame))
         return event
 
-    def _written(self, page: int, count: int, holds_frame: bool) -> None:
+    def _on_write_end(self, page: int, count: int, holds_frame: bool) -> None:
         for each in range(page, page + count):
             self.writing[each] -= 1
             if holds_frame:
@@ -284,15 +284,15 @@ class PoolSpecification:
             yield self.env.all_of(events)
         for page, from_ssd in read:
             if from_ssd:
-                self._served(page, SEQUENTIAL)
+                self._on_serve(page, SEQUENTIAL)
             else:
-                self._fetched(page, SEQUENTIAL)
+                self._on_fetch(page, SEQUENTIAL)
 
     def _is_at_hand(self, page: int) -> bool:
         if not self._is_away(page, from_ssd=False):
             return True
         newer = self.ext.pages[page, STATUS] & NEWER
-        return self.system.trimming and manager.frame_of(self.ext, page) >= 0 and bool(newer or not self._throttled())
+        return self.system.trimming and manager.frame_of(self.ext, page) >= 0 and bool(newer or not self._is_throttled())
 
     def _let_go(self, page: int) -> None:
         """Let go of a page's frame, and wake a cleaner if the page can be cleaned now."""
@@ -335,7 +335,7 @@ class PoolSpecification:
             self._check_flushed()
 
     def _clean(self, page: int) -> None:
-        manager.cleaned(self.ext, page)
+        manager.note_cleaning(self.ext, page)
 
     def _run_to_clean(self) -> list[int]:
         """The page that is cleaned first, and its neighbours, if there are too many or its frame has its turn."""

@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 
 from flashsim.core.groups import group_type
-from flashsim.core.policies import Policies, called_at, function_at
+from flashsim.core.policies import Policies, addresses_of, function_at
 from flashsim.core.records import MATRIX, VECTOR, RecordArray, empty_record, empty_table, record_dtype, record_of_type, table_type
 from flashsim.core.replacement import POOL, Numbers, PoolState, rows_of
 from flashsim.core.request import Integers
@@ -179,7 +179,7 @@ def initial_tables(
         empty_table(system.clients * scalars.most_held, HELD_PAGE), empty_table(system.most_cleanings, CLEANER),
         np.zeros(system.most_cleanings, np.int64), ready, thinkers, np.full(scalars.writer + 1, -1), slots,
         np.zeros((0, 3), np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), empty_table(intervals, COUNTS),
-        np.zeros((intervals, kinds), np.int64), np.zeros(kinds, np.int64), empty_table(request_rows, ISSUED), called_at(), log,
+        np.zeros((intervals, kinds), np.int64), np.zeros(kinds, np.int64), empty_table(request_rows, ISSUED), addresses_of(), log,
     )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def probed_pause(target: Target, setting: WorkloadSpace, seed: int) -> int:
     for _ in range(_MOST_RUNS):
         completions = target.serve(reads, 0)
         begin = int(completions["submitted"][0]) if begin < 0 else begin
-        slow = disturbed_until(response_times(completions), usual)
+        slow = disturbance_length(response_times(completions), usual)
         if slow:
             lingering = int(completions["completed"][slow - 1]) - begin
         if slow < len(completions):
@@ -112,17 +112,17 @@ def probed_pause(target: Target, setting: WorkloadSpace, seed: int) -> int:
     return max(LEAST_PAUSE, MARGIN * lingering)
 
 
-def disturbed_until(times: Integers, usual: Integers) -> int:
+def disturbance_length(times: Integers, usual: Integers) -> int:
     """Response times until all that follow are as usual.
 
     Examples
     --------
     >>> usual = np.full(160, 100)
-    >>> disturbed_until(usual, usual)
+    >>> disturbance_length(usual, usual)
     0
-    >>> disturbed_until(np.repeat([900, 100], [50, 110]), usual)
+    >>> disturbance_length(np.repeat([900, 100], [50, 110]), usual)
     50
-    >>> disturbed_until(np.full(160, 900), usual)
+    >>> disturbance_length(np.full(160, 900), usual)
     160
     """
     reference = usual[len(usual) // 2 :].mean()

@@ -63,7 +63,7 @@ class LostPower(NamedTuple):
         return {sector: self.places[request] for sector, request in held.items()}
 
     @property
-    def broken(self) -> set[int]:
+    def broken_writes(self) -> set[int]:
         """Writes that no power cut may take, and that are gone: none, by the law."""
         gone = vanished_writes(self.model, self.requests, self.cut, self.acknowledged, self.flash_page)
         return gone & durable_writes(self.requests, self.acknowledged, writes_through=False)
@@ -99,7 +99,9 @@ class DrivePowerCuts:
         """Cut the power now; what survives, and what is wrong after recovery from it."""
         lost = self.lose_power(system)
         survived = survivors(system, lost)
-        wrong = [f"{PURPOSES[purpose]}: writes {sorted(each.broken)} are gone" for purpose, each in lost.items() if each.broken]
+        wrong = [
+            f"{PURPOSES[purpose]}: writes {sorted(each.broken_writes)} are gone" for purpose, each in lost.items() if each.broken_writes
+        ]
         wrong += disagreements(system, survived) if system.logging.has("force-unit-access") else []
         image = PAGE if system.logging.images else 0
         recovery = Recovery(survived.copy(), system.logging.restart, history.frames, MEMORY, history.without, image)
@@ -130,7 +132,7 @@ class DrivePowerCuts:
         return {purpose: self._lose_power(system, purpose, number) for number, purpose in enumerate(sorted(self.drives))}
 
     def _lose_power(self, system: DrivenSpecification, purpose: int, number: int) -> LostPower:
-        sent = system.devices.sent
+        sent = system.devices.sent_requests
         places = [place for place, each in enumerate(sent) if each[1] == number]
         columns = np.array([sent[place] for place in places], np.int64).reshape(-1, 5)
         requests = make_requests(columns[:, 2], columns[:, 3], columns[:, 4])

@@ -163,7 +163,7 @@ def _recovery(durable: Durable, history: CrashHistory) -> Recovery:
     return Recovery(durable, restart_design(history.restart), history.frames, MEMORY, history.without, history.image)
 
 
-def recovered(survival: Survival, without: Sequence[str] = ()) -> Crash:
+def recover_crash(survival: Survival, without: Sequence[str] = ()) -> Crash:
     """Recover from a crash on idle devices, also without some guards more, and hold the database against what its clients know."""
     history = replace(survival.history, without=(*survival.history.without, *without))
     check_guards(restart_design(history.restart), history.without)

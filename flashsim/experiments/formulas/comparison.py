@@ -295,7 +295,7 @@ def compare_join(result: JoinResult) -> list[list[PhaseComparison]]:
     """Simulation and formula by phase, for each device of a join."""
     joins = formulas(result)
     supposed = remarks(result) if any(joins) else {}
-    return [compare(result.measured(index), join, supposed) for index, join in enumerate(joins)]
+    return [compare(result.phase_seconds(index), join, supposed) for index, join in enumerate(joins)]
 
 
 def as_dict(result: JoinResult) -> dict[str, Any]:

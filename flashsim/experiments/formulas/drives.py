@@ -210,10 +210,10 @@ def division(
     name = setting.buffers_for or device
     if name is None:
         raise RefusedError("allocation: on a real device buffers are divided for the preset that buffers-for names; name one")
-    return divided_for(setting, files, presets.load(name))
+    return divide_for(setting, files, presets.load(name))
 
 
-def divided_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
+def divide_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: Preset) -> tuple[JoinSetting, Allocation]:
     """A join's buffers divided for a drive by the closed forms of the detailed models, and the setting with the sub-buffers of N-Hash."""
     smaller, larger = sorted(files, key=lambda file: file.pages)
     algorithm, page_size = setting.algorithm, smaller.page_size

@@ -100,7 +100,7 @@ class Formula:
             elapsed, before, count = elapsed + took, end, round(count * _MORE)
 
 
-def predicted(setup: PoolSetup, most: int) -> Prediction | None:
+def predict_system(setup: PoolSetup, most: int) -> Prediction | None:
     """A system over the last part of its time; None of what formulas do not know, or would take more than `most` references for."""
     stream, devices, uses = setup.stream(), setup.parts(), {"lru": 1, "lru-k": 2}.get(setup.policy)
     system, known = setup.system(stream.pages), setup.design.partition(":")[0] in DESIGNS and "log" not in devices

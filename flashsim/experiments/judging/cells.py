@@ -135,7 +135,7 @@ def differences(name: str, words: str, values: Sequence[float | None], holds: Ca
     return statement(name, words, values, holds, 0, digits=1)
 
 
-def bounded(name: str, relation: str, limit: float, value: float | None, equal: float = 1.0, **more: Any) -> Cell:
+def limit_statement(name: str, relation: str, limit: float, value: float | None, equal: float = 1.0, **more: Any) -> Cell:
     """A statement that a value is ``above``, ``below`` or ``at least`` a limit."""
     holds = {"above": gt, "below": lt, "at least": ge}[relation]
     return statement(name, f"{relation} {limit:g}", [value], lambda value: holds(value, limit), equal, **more)

@@ -146,7 +146,7 @@ def _stack(axes: Axes, bars: Sequence[Bar]) -> None:
     axes.set_xticks(np.arange(len(groups)), groups)
 
 
-def published_beside_ours(by_title: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
+def plot_beside_published(by_title: Mapping[str, Beside], x: str, y: str, *, columns: int = 2, share: bool = True) -> Figure:
     """A figure of published values beside ours, a panel a row of the published table, on one scale if they share it."""
     rows = -(-len(by_title) // columns)
     with panels(0.5 + 1.75 * rows, rows, columns, sharey=share, squeeze=False) as (figure, grid):

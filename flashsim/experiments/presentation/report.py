@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from flashsim.experiments.presentation.tables import filled, numeric, texts, write_csv
+from flashsim.experiments.presentation.tables import filled_columns, numeric, texts, write_csv
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Section:
     def id(self) -> str:
         return _plain(self.title.lower())
 
-    def scoped(self, prefix: str) -> Section:
+    def with_prefix(self, prefix: str) -> Section:
         """The section with pictures whose ids are their own: several stand in one page."""
         references = re.compile(r'\bid="|href="#|url\(#')
         pictures = {name: references.sub(rf"\g<0>{prefix}{_plain(name)}-", picture) for name, picture in self.pictures.items()}
@@ -78,7 +78,9 @@ class Report:
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def html(self) -> str:
-        sections = [section.scoped(f"{section.id}-") for section in self.sections if section.text or section.tables or section.pictures]
+        sections = [
+            section.with_prefix(f"{section.id}-") for section in self.sections if section.text or section.tables or section.pictures
+        ]
         contents = [(section.id, section.title) for section in sections]
         return page("report.html.j2", self.title, contents, self.origin, report=self, sections=sections)
 
@@ -105,7 +107,7 @@ def page(template: str, title: str, contents: Sequence[tuple[str, str]], origin:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters |= {"inline": Markup, "cards": cards, "filled": filled, "numeric": numeric, "texts": texts}
+    environment.filters |= {"inline": Markup, "cards": cards, "filled": filled_columns, "numeric": numeric, "texts": texts}
     common = {"title": title, "contents": contents, "provenance": json.dumps(origin, indent=2), "limits": _LIMITS[1:]}
     text = environment.get_template(template).render(common | values)
     return text.encode("utf-8", "replace").decode()  # names of files may hold what is no character
@@ -123,7 +125,7 @@ def cards(table: pd.DataFrame) -> str:
     'cards-9999'
     """
     width, rows, numbers = 0.0, texts(table), numeric(table)
-    for index in filled(table):
+    for index in filled_columns(table):
         entries, number = [row[index] for row in rows], numbers[index]
         widest = max(map(len, entries), default=0)
         words = [word for entry in (str(table.columns[index]), *(() if number else entries)) for word in entry.split()]

@@ -121,7 +121,7 @@ def difference(share: float) -> str:
     return f"{100 * share:+.1f} %"
 
 
-def captioned(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
+def with_caption(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
     """A frame with another caption; see `Table` for what it may hold."""
     other = frame.copy()
     other.attrs = frame.attrs | caption
@@ -141,7 +141,7 @@ def numeric(frame: pd.DataFrame) -> list[bool]:
     ]
 
 
-def filled(frame: pd.DataFrame) -> list[int]:
+def filled_columns(frame: pd.DataFrame) -> list[int]:
     """The columns that have an entry; of a frame without rows, all."""
     return [index for index in range(frame.shape[1]) if not len(frame) or any(map(_says, frame.iloc[:, index]))]
 
@@ -165,10 +165,12 @@ def as_text(frame: pd.DataFrame, width: int | None = None) -> str:
     sort-merge  12.25
     """
     rows, numbers = texts(frame), numeric(frame)
-    columns = [_TableColumn(printable(str(frame.columns[index])), [row[index] for row in rows], numbers[index]) for index in filled(frame)]
-    stacks = [columns] if width is None else stacked(columns, width)
+    columns = [
+        _TableColumn(printable(str(frame.columns[index])), [row[index] for row in rows], numbers[index]) for index in filled_columns(frame)
+    ]
+    stacks = [columns] if width is None else stack_columns(columns, width)
     body = "\n\n".join(_lines(stack, width) for stack in stacks)
-    title, note = (wrapped(printable(frame.attrs.get(name, "")), width) for name in ("title", "note"))
+    title, note = (wrap_text(printable(frame.attrs.get(name, "")), width) for name in ("title", "note"))
     return "\n".join(part for part in (title, body, note) if part)
 
 
@@ -200,15 +202,15 @@ class _TableColumn:
         return max(self.least, min(max(map(len, self.entries), default=0), _READABLE))
 
     def lines(self, entry: str, width: int) -> list[str]:
-        return [line.rjust(width) if self.numbers else line.ljust(width) for line in wrapped(entry, width).split("\n")]
+        return [line.rjust(width) if self.numbers else line.ljust(width) for line in wrap_text(entry, width).split("\n")]
 
 
-def wrapped(text: str, width: int | None, indent: str = "") -> str:
+def wrap_text(text: str, width: int | None, indent: str = "") -> str:
     """A text in lines of at most `width` characters, as far as its words allow; a number stays beside its unit.
 
     Examples
     --------
-    >>> print(wrapped("it takes 12.5 ms", 13))
+    >>> print(wrap_text("it takes 12.5 ms", 13))
     it takes
     12.5 ms
     """
@@ -219,7 +221,7 @@ def wrapped(text: str, width: int | None, indent: str = "") -> str:
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def stacked(columns: Sequence[_TableColumn], width: int) -> list[list[_TableColumn]]:
+def stack_columns(columns: Sequence[_TableColumn], width: int) -> list[list[_TableColumn]]:
     """Groups of columns that each fit the width, about equally wide; those that name the rows begin every group."""
     if _needs(columns) <= width:
         return [list(columns)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from flashsim.core.errors import printable
-from flashsim.experiments.presentation.tables import as_text, wrapped
+from flashsim.experiments.presentation.tables import as_text, wrap_text
 
 #: One thing where a sentence has the plural, with the verb behind it; nothing in the name of a file.
 _ONE = re.compile(
@@ -65,7 +65,7 @@ Part = str | pd.DataFrame | Explanation
 def say(*parts: Part) -> None:
     """Print tables, explanations, and lines; what follows a line's end when it is wrapped stands four further in."""
     for part in parts:
-        print(fitted(in_singular(part), width()))
+        print(fit_to_width(in_singular(part), width()))
     sys.stdout.flush()
 
 
@@ -76,21 +76,21 @@ def in_singular(part: Part) -> Part:
     return singular(part) if isinstance(part, str) else part
 
 
-def fitted(part: Part, columns: int | None) -> str:
+def fit_to_width(part: Part, columns: int | None) -> str:
     """A table or a text in lines of at most `columns` characters, as far as words and numbers allow.
 
     A text is one line, and what is in it no control character; an empty line follows if it ends one.
 
     Examples
     --------
-    >>> print(fitted("a drive that is filled", 15))
+    >>> print(fit_to_width("a drive that is filled", 15))
     a drive that is
         filled
     """
     if isinstance(part, pd.DataFrame):
         return as_text(part, columns)
     if isinstance(part, Explanation):
-        return wrapped(printable(part.text), min(columns or _READABLE, _READABLE), part.indent)
+        return wrap_text(printable(part.text), min(columns or _READABLE, _READABLE), part.indent)
     line = printable(part.removesuffix("\n"))
     own = line[: len(line) - len(line.lstrip())]
-    return wrapped(line, columns, own + "    ") + part[len(line) :]
+    return wrap_text(line, columns, own + "    ") + part[len(line) :]

@@ -22,7 +22,7 @@ def parse_state(text: str, preset: Preset, seed: int = 0, parameter: str = "prec
         raise RefusedError(f"{parameter}: {preset.name} is a disk, whose times do not depend on what was written before")
     share, mean, spread = (_number(form[name], parameter) for name in ("share", "mean", "spread"))
     how = Precondition(fill, 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
-    if fill != "steady" or not ftl_family.checked(parameters).PLACES_FREELY:
+    if fill != "steady" or not ftl_family.compatible_layer(parameters).PLACES_FREELY:
         return how
     alpha = 1 + parameters.effective_overprovisioning
     return replace(how, occupancy=occupancy(parameters.gc, alpha, parameters.slots_per_block, parameters.gc_choices))

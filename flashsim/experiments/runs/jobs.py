@@ -30,7 +30,7 @@ from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 from flashsim.core.activity import show_workers_by
 from flashsim.core.compiling import Compilation, Part, parts_of
 from flashsim.core.errors import FlashsimError, InvalidParameterError
-from flashsim.core.processes import watched
+from flashsim.core.processes import call_watched
 from flashsim.core.protocols import Progress
 from flashsim.core.source_files import source_tree
 from flashsim.experiments.runs import kept
@@ -66,7 +66,9 @@ def each(
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     try:
         with worker_messages(tell) as folder:
-            yield from _start(pool, [joblib.delayed(watched)(os.getpid(), _pair_of, function, item, folder, os.getcwd()) for item in items])
+            yield from _start(
+                pool, [joblib.delayed(call_watched)(os.getpid(), _pair_of, function, item, folder, os.getcwd()) for item in items]
+            )
     except BrokenProcessPool as problem:
         raise FlashsimError("jobs: a worker process was killed, perhaps for want of memory; use fewer jobs or a smaller scale") from problem
 

@@ -128,11 +128,11 @@ class JoinResult:
             return self.files[0].page_size
         return bucket_layouts(self.files, PartitionBuffers(a.input, a.output, a.buckets), partitioning_of(self.parameters))[0].page_size
 
-    def measured(self, index: int = 0) -> list[PhaseSeconds]:
+    def phase_seconds(self, index: int = 0) -> list[PhaseSeconds]:
         """Phases on one of the devices; all phases together are the last."""
         run = self.runs[index]
         if isinstance(run, ConcurrentRun):
-            phases = [PhaseSeconds.of(cost, run.elapsed_in(cost.name)) for cost in run.phases]
+            phases = [PhaseSeconds.of(cost, run.time_in(cost.name)) for cost in run.phases]
             return [*phases, PhaseSeconds.of(run.total(), run.elapsed)]
         return [PhaseSeconds.of(cost) for cost in (*run.phases, run.total())]
 
@@ -304,7 +304,7 @@ def _with_digests(setting: JoinSetting, files: tuple[HeapFile, HeapFile]) -> tup
     return with_digests(files) if setting.given.get("digests_stored") else files
 
 
-def needed_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
+def size_for_join(setting: JoinSetting, files: tuple[HeapFile, HeapFile], parameters: JoinParameters, allocation: Allocation) -> int:
     """Bytes that a join needs of a real device; of one that fetches rows, or makes pages of its own, as it takes without a device."""
     least = needed_size(files)
     if not JOINS.load(setting.algorithm).FETCHES and "partition" not in setting.given:
@@ -351,7 +351,7 @@ def run_join_on_file(
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for or ""))
     allocation = allocation or usual
     on_volume = _with_digests(setting, files)  # before anything is planned: a plan finds stored digests at its relations
-    size = needed_for(setting, files, parameters, allocation)
+    size = size_for_join(setting, files, parameters, allocation)
     with RealDevice(target.path, size, allow_write=target.allow_write, replace=target.force) as device:
         runs = run(
             partial(plan, setting.algorithm, *files, parameters, allocation),

@@ -85,14 +85,14 @@ class Block:
     def numbers(self, key: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
         if default is not None and not self.has(key):
             return tuple(default)
-        return tuple(_number(key, _checked(key, item, Word, "a number")) for item in self._value(key, ValueList, "a list").items)
+        return tuple(_number(key, _require_kind(key, item, Word, "a number")) for item in self._value(key, ValueList, "a list").items)
 
     def child(self, key: str, kind: str) -> Block:
         return _of_kind(key, self._value(key, Block, f"a block ({kind})"), kind)
 
     def children(self, key: str, kind: str) -> list[Block]:
         items = self._value(key, ValueList, "a list").items
-        return [_of_kind(key, _checked(key, item, Block, f"a block ({kind})"), kind) for item in items]
+        return [_of_kind(key, _require_kind(key, item, Block, f"a block ({kind})"), kind) for item in items]
 
     def refuse_unread(self, harmless: Iterable[str] = ()) -> None:
         """Refuse keys that nobody has read, but for harmless ones."""
@@ -103,14 +103,14 @@ class Block:
     def _value(self, key: str, kind: type[Kind], noun: str) -> Kind:
         if not self.has(key):
             raise DamagedFileError(f"{self.at}: {self.kind} {self.name} gives no '{key}'".replace("  ", " "))
-        return _checked(key, self.entries[key], kind, noun)
+        return _require_kind(key, self.entries[key], kind, noun)
 
 
 Value = Word | ValueList | Block
 Kind = TypeVar("Kind", Word, ValueList, Block)
 
 
-def _checked(key: str, value: Value, kind: type[Kind], noun: str) -> Kind:
+def _require_kind(key: str, value: Value, kind: type[Kind], noun: str) -> Kind:
     if not isinstance(value, kind):
         raise DamagedFileError(f"{value.at}: {key} must be {noun}")
     return value

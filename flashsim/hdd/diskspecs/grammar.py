@@ -70,7 +70,7 @@ class _GrammarParser:
         while self._text():
             word = self._word("a statement")
             if word.text == "source":
-                self._sourced().statements()
+                self._source_parser().statements()
             elif word.text == "instantiate":
                 self._instantiate()
             elif word.text == "topology":
@@ -92,16 +92,16 @@ class _GrammarParser:
         if said.text != "as":
             raise DamagedFileError(f"{said.at}: 'as' was expected, not '{said.text}'")
         kind = self._word("a block's name")
-        self.document.instances.update((name, kind) for name in _expanded(names))
+        self.document.instances.update((name, kind) for name in _expand_names(names))
 
     def _component(self, above: tuple[Component, ...]) -> None:
         self._check_depth(len(above))
         component = Component(self._word("a kind of component"), self._word("a component's name").text, above)
         self.document.topology.append(component)
         self._mark("[")
-        while not self._skipped("]"):
+        while not self._skip("]"):
             self._component((*above, component))
-            self._skipped(",")
+            self._skip(",")
 
     def _block(self, kind: Word, depth: int) -> Block:
         self._check_depth(depth)
@@ -109,21 +109,21 @@ class _GrammarParser:
         self._mark("{")
         entries: dict[str, Value] = {}
         inside = f"(in the {kind.text} of line {kind.at.line})"
-        while not self._skipped("}"):
+        while not self._skip("}"):
             at = self._at()
             key = self._key(inside)
             if key in entries:
                 raise DamagedFileError(f"{at}: '{key}' is given twice in {kind.text}")
             entries[key] = self._value(depth)
-            if not self._skipped(",") and self._text() != "}":
+            if not self._skip(",") and self._text() != "}":
                 raise DamagedFileError(f"{self._at()}: ',' or '}}' was expected after {key}, not '{self._text()}' {inside}")
         return Block(kind.text, name, entries, kind.at)
 
     def _key(self, inside: str) -> str:
         words = []
-        while not self._skipped("="):
+        while not self._skip("="):
             if self._text() in _MARKS:
-                raise DamagedFileError(f"{self._at()}: {self._met()} where 'key = value' was expected {inside}")
+                raise DamagedFileError(f"{self._at()}: {self._describe_next()} where 'key = value' was expected {inside}")
             words.append(self._word("a key").text)
         if not words:
             raise DamagedFileError(f"{self._at()}: '=' without a key {inside}")
@@ -134,7 +134,7 @@ class _GrammarParser:
             return self._listing(depth + 1)
         word = self._word("a value")
         if word.text == "source" and self._text() not in _MARKS:
-            return self._sourced().only_value()
+            return self._source_parser().only_value()
         if self._text() == "{" or (self._text(1) == "{" and self._text() not in _MARKS):
             return self._block(word, depth + 1)
         return word
@@ -144,13 +144,13 @@ class _GrammarParser:
         self._mark("[")
         self._check_depth(depth)
         items: list[Value] = []
-        while not self._skipped("]"):
+        while not self._skip("]"):
             items.append(self._value(depth))
-            if not self._skipped(",") and not self._text():
+            if not self._skip(",") and not self._text():
                 raise DamagedFileError(f"{self._at()}: the file ends inside the list of line {at.line}")
         return ValueList(tuple(items), at)
 
-    def _sourced(self) -> _GrammarParser:
+    def _source_parser(self) -> _GrammarParser:
         name = self._word("a file name")
         candidates = [self.path.parent / name.text, self.folder / name.text]
         file = next((path for path in candidates if path.is_file()), None)
@@ -166,16 +166,16 @@ class _GrammarParser:
     def _at(self) -> SourcePlace:
         return self._words[self._next].at
 
-    def _met(self) -> str:
+    def _describe_next(self) -> str:
         return f"'{self._text()}' stands" if self._text() else "the file ends"
 
     def _word(self, expectation: str) -> Word:
         if self._text() in _MARKS:
-            raise DamagedFileError(f"{self._at()}: {self._met()} where {expectation} was expected")
+            raise DamagedFileError(f"{self._at()}: {self._describe_next()} where {expectation} was expected")
         self._next += 1
         return self._words[self._next - 1]
 
-    def _skipped(self, mark: str) -> bool:
+    def _skip(self, mark: str) -> bool:
         """Pass over a mark; returns False if another word comes next."""
         if self._text() != mark:
             return False
@@ -183,8 +183,8 @@ class _GrammarParser:
         return True
 
     def _mark(self, mark: str) -> None:
-        if not self._skipped(mark):
-            raise DamagedFileError(f"{self._at()}: {self._met()} where '{mark}' was expected")
+        if not self._skip(mark):
+            raise DamagedFileError(f"{self._at()}: {self._describe_next()} where '{mark}' was expected")
 
     def _check_depth(self, depth: int) -> None:
         if depth > _DEEPEST:
@@ -208,7 +208,7 @@ def _words(path: Path) -> Iterator[Word]:
             yield Word(token, SourcePlace(path, line))
 
 
-def _expanded(names: ValueList) -> Iterator[str]:
+def _expand_names(names: ValueList) -> Iterator[str]:
     """Names of a list, in which ``disk0 .. disk3`` stands for four."""
     words = [item for item in names.items if isinstance(item, Word)]
     for place, word in enumerate(words):

@@ -15,7 +15,7 @@ _TRACK, _CYLINDER, _NEXT_TRACK = (BOUNDS.index(name) for name in ("track", "cyli
 
 
 @inlined_kernel
-def destaged(disk: DiskState, time: int) -> int:
+def destage_time(disk: DiskState, time: int) -> int:
     """Time when all writes are on the media, not before `time`."""
     return max(time, disk.state.rest) if disk.state.stream == WRITING else time
 
@@ -25,7 +25,7 @@ def interruptible(disk: DiskState, time: int) -> int:
     """Time when the mechanism can leave its stream, not before `time`: writes are destaged, and the least of a read-ahead is done."""
     if disk.state.stream == READING and disk.state.least > disk.state.pivot:
         return max(time, sector_end(disk, disk.state.least - 1))
-    return destaged(disk, time)
+    return destage_time(disk, time)
 
 
 @inlined_kernel
@@ -34,11 +34,11 @@ def fill(disk: DiskState, time: int) -> None:
     row = disk.state.current
     if row >= 0 and disk.state.stream == READING:
         disk.segments[row].end = position(disk, time, True)
-        bound(disk, row)
+        limit_segment(disk, row)
 
 
 @inlined_kernel
-def bound(disk: DiskState, row: int) -> None:
+def limit_segment(disk: DiskState, row: int) -> None:
     """A full segment loses what was read first."""
     if disk.control.segment_size > 0:
         disk.segments[row].first = max(disk.segments[row].first, disk.segments[row].end - disk.control.segment_size)
@@ -51,7 +51,7 @@ def use(disk: DiskState, row: int) -> None:
 
 
 @inlined_kernel
-def hit(disk: DiskState, first: int, end: int) -> int:
+def find_hit(disk: DiskState, first: int, end: int) -> int:
     """The row of the segment that serves a read; -1 if none does.  One that holds all of it is better, and then the stream's."""
     best = -1
     best_value = 0

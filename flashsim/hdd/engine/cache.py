@@ -32,7 +32,7 @@ def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, f
         return serve_write(disk, request, tag, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
     if operation == FLUSH:
         disk.counters.flushes += 1
-        return buffer.destaged(disk, time)
+        return buffer.destage_time(disk, time)
     return time  # a trim means nothing to magnetic media
 
 
@@ -47,7 +47,7 @@ def serve_read(disk: DiskState, first: int, end: int, time: int) -> int:
     busy = disk.state.stream == WRITING and disk.state.rest > time
     reselection = disk.control.reselect_first + disk.control.data_preparation
     away = time + disk.control.read_miss[after] + disk.control.disconnect_read[after]
-    row = buffer.hit(disk, first, end)
+    row = buffer.find_hit(disk, first, end)
     if row >= 0:
         disk.counters.read_hits += 1
         link = time + disk.control.read_hit[after] + disk.control.data_preparation
@@ -177,7 +177,7 @@ def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy
         buffer.use(disk, row)
         disk.segments[row].first = first
         disk.segments[row].end = end if disk.control.read_written == 1 else first
-        buffer.bound(disk, row)
+        buffer.limit_segment(disk, row)
     return int(link)
 
 

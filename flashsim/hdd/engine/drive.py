@@ -213,9 +213,9 @@ class HddEngine(CompiledEngine):
         self.host.make_room(1, commands)
 
     def recover(self, status: int) -> None:
-        raise self.refused()
+        raise self.refusal()
 
-    def refused(self) -> FlashsimError:
+    def refusal(self) -> FlashsimError:
         """The error for a scheduler that the engine cannot go on with."""
         return FlashsimError(f"{CHOOSE.family.kind}: '{self.parameters.scheduler}' chose a command that does not wait")
 
@@ -226,12 +226,12 @@ class HddEngine(CompiledEngine):
         """
         self.advance(at, every=True)
         host = self.host
-        cut = tables.power_cut(at, host.unfinished.tolist(), self._unsettled(at))
+        cut = tables.power_cut(at, host.unfinished_requests.tolist(), self._unsettled_writes(at))
         host.clear()
         self._power_up()
         return cut
 
-    def _unsettled(self, at: int) -> list[tables.Unsettled]:
+    def _unsettled_writes(self, at: int) -> list[tables.Unsettled]:
         """Request, its tag, address and length of the writes in the buffer that are not wholly on the media at `at`."""
         disk = self._disk._replace(state=self._disk.before[0]) if self._disk.state.active >= 0 else self._disk
         if disk.state.stream != tables.WRITING:

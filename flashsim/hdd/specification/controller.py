@@ -72,7 +72,7 @@ class Controller:
     def busy(self) -> bool:
         return self.mechanism.writing and not self.mechanism.resting
 
-    def unsettled(self) -> list[Unsettled]:
+    def unsettled_writes(self) -> list[Unsettled]:
         """Request, its tag, address and length of the acknowledged writes that are not wholly on the media."""
         size, mechanism = self.parameters.sector_size, self.mechanism
         pending = [one for one in self.acknowledged if mechanism.writing and one[2] > mechanism.position]
@@ -96,7 +96,7 @@ class Controller:
                 yield from self._write(request, first, end)
             elif request.operation == FLUSH:
                 self.counters["flushes"] += 1
-                yield from self._destaged()
+                yield from self._wait_for_destage()
             self._when_complete(request)
             yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
 
@@ -133,12 +133,12 @@ class Controller:
         self._fill()
         miss = self._work_on("read_miss")
         away = time + miss + self._work_on("disconnect_read")
-        segment = self._hit(first, end)
+        segment = self._find_hit(first, end)
         if segment:
             self.counters["read_hits"] += 1
             link = time + self._work_on("read_hit") + drive.data_preparation
             if self.busy and not drive.hits_while_writing:
-                yield from self._destaged()
+                yield from self._wait_for_destage()
                 link = max(away, self.now) + drive.reselect_first + drive.data_preparation
             arrived = segment.end
             yield from self._go_on(segment, end, time, miss)
@@ -147,7 +147,7 @@ class Controller:
             segment = self._victim()
             yield from self._stream_into(segment, first, self._ahead(end, first), time + miss, fresh=True)
             arrived = first
-            yield from self.mechanism.passed(first + self._sectors_to_start(end - first) - 1)
+            yield from self.mechanism.wait_for_sector(first + self._sectors_to_start(end - first) - 1)
             yield from self._pause(max(away - self.now, 0) + drive.reselect_first + drive.data_preparation)
         self._use(segment)
         if self.current is segment:
@@ -193,7 +193,7 @@ class Controller:
         while sector < end:
             last = min(end, self.geometry.locate(sector).end) - 1
             for each in (sector, last):
-                yield from self.mechanism.passed(each)
+                yield from self.mechanism.wait_for_sector(each)
                 end_time = max(end_time, self.now + self._crossing(end - each, reading=True))
             sector = last + 1
         yield from self._pause(end_time - self.now)
@@ -208,7 +208,7 @@ class Controller:
                 out = there
             else:
                 back = self.now + self._work_on("disconnect_read")
-                yield from self.mechanism.passed(out + min(end - out, self._sectors_to_start(end - first)) - 1)
+                yield from self.mechanism.wait_for_sector(out + min(end - out, self._sectors_to_start(end - first)) - 1)
                 yield from self._pause(max(back - self.now, 0) + drive.reselect_first + drive.data_preparation)
 
     def _sectors_to_start(self, sectors: int) -> int:
@@ -235,9 +235,9 @@ class Controller:
     def _fill(self) -> None:
         if self.current and self.reading:
             self.current.end = self.mechanism.position
-            self._bound(self.current)
+            self._limit_segment(self.current)
 
-    def _bound(self, segment: CacheSegment) -> None:
+    def _limit_segment(self, segment: CacheSegment) -> None:
         if self.segment_size:
             segment.first = max(segment.first, segment.end - self.segment_size)
 
@@ -245,7 +245,7 @@ class Controller:
         self.uses += 1
         segment.used = self.uses
 
-    def _hit(self, first: int, end: int) -> CacheSegment | None:
+    def _find_hit(self, first: int, end: int) -> CacheSegment | None:
         """The segment that serves a read: one that holds all of it, better the stream's, or else one in which it begins."""
         drive = self.parameters
         hits = []
@@ -274,7 +274,7 @@ class Controller:
         extra = drive.extra_disconnect and not self.busy and self.last_wrote and first != self.last_end
         if self.busy and first == mechanism.limit and fits:
             yield from self._pause(work + drive.data_preparation)
-            yield from mechanism.passed(end - self.write_behind - 1)
+            yield from mechanism.wait_for_sector(end - self.write_behind - 1)
             mechanism.extend(end, self.now, self._ready(first, end, self.now))
             self._forget_overlapped(first, end)
         else:
@@ -301,7 +301,7 @@ class Controller:
         yield from self._pause(crossing)
         if not buffered:
             yield from self._pause(drive.extra_disconnect_second if extra else drive.disconnect_write)
-            yield from mechanism.passed(end - 1)
+            yield from mechanism.wait_for_sector(end - 1)
             yield from self._pause(drive.reselect_other if extra else drive.reselect_first)
         yield from self._pause(drive.complete_write)
         if buffered:
@@ -325,13 +325,13 @@ class Controller:
         segment = self._victim()
         self._use(segment)
         segment.first, segment.end = first, end if self.parameters.read_written else first
-        self._bound(segment)
+        self._limit_segment(segment)
 
     # Waiting.
 
-    def _destaged(self) -> Steps:
+    def _wait_for_destage(self) -> Steps:
         if self.mechanism.writing:
-            yield from self.mechanism.passed(self.mechanism.limit - 1)
+            yield from self.mechanism.wait_for_sector(self.mechanism.limit - 1)
 
     def _interruptible_now(self, time: int) -> bool:
         """True if the mechanism can leave its stream, and could already at `time`."""
@@ -341,9 +341,9 @@ class Controller:
 
     def _interruptible(self) -> Steps:
         """Wait until the mechanism can leave its stream: writes are destaged, and the least of a read-ahead is done."""
-        yield from self._destaged()
+        yield from self._wait_for_destage()
         if self.reading:
-            yield from self.mechanism.passed(self.least - 1)
+            yield from self.mechanism.wait_for_sector(self.least - 1)
 
     def _crossing(self, sectors: int, *, reading: bool) -> int:
         drive = self.parameters

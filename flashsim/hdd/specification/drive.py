@@ -37,7 +37,7 @@ class HddSpecification(SpecifiedDevice):
 
     def power_cut(self, at: int) -> HddPowerCut:
         self.advance(at, every=True)
-        cut = power_cut(at, self.host.unfinished.tolist(), self._controller.unsettled())
+        cut = power_cut(at, self.host.unfinished_requests.tolist(), self._controller.unsettled_writes())
         self.env = simpy.Environment(int(at))
         self.host.clear(self.env)
         self._power_up()

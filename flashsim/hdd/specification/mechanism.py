@@ -97,7 +97,7 @@ class Mechanism:
         if not self._work.is_alive:
             self._work = self.env.process(self._transfer(-1))
 
-    def passed(self, sector: int) -> Steps:
+    def wait_for_sector(self, sector: int) -> Steps:
         while self.position <= sector:
             first, end, since = self._passing
             if first <= sector < end:

@@ -120,9 +120,9 @@ def _numbers(table: Iterable[Sequence[float]], zone: int) -> list[tuple[int, ...
 def _runs(parameters: DriveDescription, number: int, zone: Zone) -> list[Run]:
     unit = zone.slots if parameters.sparing == "tracks" else 1
     slips = [unit * slip for (slip,) in _numbers(parameters.slips, number)]
-    runs = _trimmed(list(_usable(parameters, zone, slips, unit)), zone.empty, True)
+    runs = _trim_runs(list(_usable(parameters, zone, slips, unit)), zone.empty, True)
     for bad, spare in _numbers(parameters.defects, number):
-        runs = list(_moved(runs, unit * bad, unit * spare, unit))
+        runs = list(_remap_runs(runs, unit * bad, unit * spare, unit))
     return runs
 
 
@@ -146,7 +146,7 @@ def _usable(parameters: DriveDescription, zone: Zone, slips: list[int], unit: in
         if "slip-on" in scheme:
             start, end = (start + reserved, end) if front else (start, end - reserved)
             reserved = 0
-        yield from _trimmed(list(_sound(start, end, here, unit)), max(0, reserved - unit * len(here)), front)
+        yield from _trim_runs(list(_sound(start, end, here, unit)), max(0, reserved - unit * len(here)), front)
 
 
 def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
@@ -159,7 +159,7 @@ def _sound(first: int, end: int, slips: list[int], unit: int) -> Iterator[Run]:
         yield first, end - first
 
 
-def _trimmed(runs: list[Run], count: int, front: bool) -> list[Run]:
+def _trim_runs(runs: list[Run], count: int, front: bool) -> list[Run]:
     rest = []
     for position, length in runs if front else reversed(runs):
         cut = min(count, length)
@@ -169,7 +169,7 @@ def _trimmed(runs: list[Run], count: int, front: bool) -> list[Run]:
     return rest if front else rest[::-1]
 
 
-def _moved(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run]:
+def _remap_runs(runs: Iterable[Run], bad: int, spare: int, unit: int) -> Iterator[Run]:
     for position, length in runs:
         if not position <= bad < position + length:
             yield position, length

@@ -45,6 +45,6 @@ else:
     ]
 
 
-def given(choices: Mapping[str, Any]) -> dict[str, Any]:
+def given_options(choices: Mapping[str, Any]) -> dict[str, Any]:
     """The options among choices that are not left at their defaults."""
     return {name: value for name, value in choices.items() if value is not None and value is not False}

@@ -16,7 +16,7 @@ from flashsim.core.members import Family
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations.fields import Names, text
-from flashsim.operations.operation import named, operation
+from flashsim.operations.operation import check_arguments, operation
 from flashsim.operations.outcome import Listing
 from traces.transactions.base import WORKLOADS
 
@@ -27,7 +27,7 @@ def _families() -> dict[str, Family[Any]]:
     return {package.rpartition(".")[2]: getattr(import_module(module), name) for package, module, name, _ in places}
 
 
-@named
+@check_arguments
 def algorithms(family: str = "joins") -> pd.DataFrame:
     """Members of a family of algorithms, a row each: name, what it is in a line, and the formula that it is held against (empty: none).
 

@@ -85,7 +85,7 @@ def doctor(compile: Annotated[bool, Flag("Compile all engines now, rather than w
 def _facts() -> dict[str, Any]:
     """The installation, JSON-ready."""
     from flashsim.core.compiling import can_write
-    from flashsim.core.kernel import compiled
+    from flashsim.core.kernel import is_compiled
     from flashsim.core.processes import cores, free_memory
     from flashsim.core.source_files import kernels_folder
     from flashsim.device.engines import all_parts
@@ -107,7 +107,7 @@ def _facts() -> dict[str, Any]:
             "real devices": _real_devices(),
         },
         "libraries": {name: _version(name) for name in _LIBRARIES},
-        "compiled": compiled(),
+        "compiled": is_compiled(),
         "engines": {name: {"compiled": sum(part.is_kept() for part in parts), "of": len(parts)} for name, parts in all_parts().items()},
         "cache": _cache(kernels_folder()) | {"writable": can_write()},
         "others": programs | extras,

@@ -29,7 +29,7 @@ from flashsim.operations.face._drive_run import DriveReplay
 from flashsim.operations.face._replay_outcome import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._traces import pattern_trace, trace_file
 from flashsim.operations.fields import count, duration, flag, size, text
-from flashsim.operations.operation import in_words_of_python, named, with_named_methods
+from flashsim.operations.operation import check_arguments, in_words_of_python, with_named_methods
 from traces.file.excerpt import Source
 from traces.workload.base import Pattern
 
@@ -207,7 +207,7 @@ class Drive:
 
     @_alone
     @in_words_of_python()
-    @named
+    @check_arguments
     def _run(
         self, operation: int, stream: int, random: str | None = None, sequential: str | None = None, request: str = "4KiB", depth: int = 1,
         within: str | None = None, seed: int = 0,
@@ -331,7 +331,7 @@ class Drive:
         return f"<p>{html.escape(repr(self)[1:-1])}</p>"
 
 
-@named
+@check_arguments
 def drive(preset: str | PathLike[str], state: str = "full", *, precondition: str | None = None, seed: int = 0) -> Drive:
     """A simulated drive in a known state.
 

@@ -27,7 +27,7 @@ from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.experiments.runs.exporting import RowWriter
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import AllowWrite, Table, Types, device_of, key, preset_of, sources
-from flashsim.operations.face._join_options import FIELDS, JoinChoices, given
+from flashsim.operations.face._join_options import FIELDS, JoinChoices, given_options
 from flashsim.operations.face._sweep_point import point_of
 from flashsim.operations.fields import Count, Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
@@ -83,7 +83,7 @@ class JoinOutcome(Outcome):
         rows = [
             (run.machine, row.phase, row.requests, row.pages, row.io, row.cpu, row.total)
             for number, run in enumerate(self.result.runs)
-            for row in self.result.measured(number)[:-1]
+            for row in self.result.phase_seconds(number)[:-1]
         ]
         return frame(rows, ["device", "phase", "requests", "pages", "io_s", "cpu_s", "total_s"])
 
@@ -307,7 +307,7 @@ def join(
     """
     on_pages = page_size, page_format or joins.page_format(algorithm)
     pages = joining.memory_pages(memory, *on_pages)
-    options = given({**choices, "digests_stored": digests_stored})
+    options = given_options({**choices, "digests_stored": digests_stored})
     setting = joining.JoinSetting(algorithm, pages, io == "page", placement, buffers_for, cpu, cores, options)
     real = next((one for one in device if isinstance(one, str) and is_path(one)), None)
     if real and len(device) > 1:
@@ -352,7 +352,7 @@ def _strand_costs(run: ConcurrentRun) -> Shown:
     from flashsim.experiments.presentation.tables import Table as Shown
 
     rows: list[list[Any]] = []
-    for cost, elapsed in [*((cost, run.elapsed_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:
+    for cost, elapsed in [*((cost, run.time_in(cost.name)) for cost in run.phases), (run.total(), run.elapsed)]:
         waits = sum(own.wait_time for own in run.strands[0].phases if own.name == cost.name or cost.name == "total")  # for the others
         times = (cost.io_time, cost.cpu_time, cost.wait_time - waits, elapsed)
         rows.append([cost.name, cost.requests, cost.pages, *(time / SECONDS for time in times)])

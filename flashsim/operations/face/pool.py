@@ -16,7 +16,7 @@ from flashsim.core.processes import cores
 from flashsim.core.units import SECONDS, format_duration
 from flashsim.execution.pooled.options import UNTIL
 from flashsim.experiments.designs import report, session
-from flashsim.experiments.formulas.extension import predicted
+from flashsim.experiments.formulas.extension import predict_system
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.jobs import Settings
@@ -80,7 +80,7 @@ class PoolOutcome(Outcome):
             for each in self.result.runs:
                 if each.total("references") > _MOST_REFERENCES:
                     continue
-                if found := predicted(study.setup(each.design, each.without), 2 * _MOST_REFERENCES):
+                if found := predict_system(study.setup(each.design, each.without), 2 * _MOST_REFERENCES):
                     simulated = each.row()["transactions_s"]
                     row = {"design": each.design, "without": each.without, "transactions_s": simulated}
                     row |= {f"formula_{name}": float(value) for name, value in found._asdict().items()}

@@ -176,7 +176,7 @@ def pool_crash(
         survival = load(Path(saved)) if saved else single.crash(history, event, at, log_size)
         if save:
             survival.save(save)
-        return CrashOutcome(single.recovered(survival, guards if saved else ()))
+        return CrashOutcome(single.recover_crash(survival, guards if saved else ()))
     if log_size is not None:
         raise InvalidParameterError("log-size", format_size(log_size), "an exhaustive search gives the log all that it needs")
     if saved or save:

@@ -29,7 +29,7 @@ from flashsim.operations.face._arguments import A_TABLE, A_TRACE, arrow_table
 from flashsim.operations.face._traces import as_trace
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import count
-from flashsim.operations.operation import bind, describe, named
+from flashsim.operations.operation import bind, check_arguments, describe
 from flashsim.operations.outcome import Outcome
 from flashsim.storage.source import source_file
 
@@ -91,7 +91,7 @@ def _numbers(values: Sequence[Any]) -> list[float]:
         return []
 
 
-@named
+@check_arguments
 def sweep(function: Swept, *, jobs: int | None = None, cluster: str | None = None, fresh: bool = False, **arguments: Any) -> SweepOutcome:
     """Call a function with every combination of those arguments that are lists, several at a time.
 

@@ -1,6 +1,6 @@
 """Order of the work of a die of the engine: the next start, and interruptions by reads."""
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.hints import prefetch
 from flashsim.core.kernel import inlined_kernel, lean_kernel, shared_kernel
 from flashsim.core.records import RecordArray
@@ -14,7 +14,7 @@ from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, READ_PAGE
 from flashsim.ssd.state.geometry import block_of, channel_of
-from flashsim.ssd.timing import left_at_stop
+from flashsim.ssd.timing import work_left_at_stop
 
 #: Row of the times on the channel of what is read, behind those on the bus.
 CHANNEL = 3
@@ -76,7 +76,7 @@ def slot_time(flow: Flow, flash: Flash, times: Timings, row: int, slot: int, cou
     if not timing.read_levels:
         return timing.read
     block = flash.blocks[block_of(flash.control, slot)]
-    again = mixed(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * block.erases // GROWTH_ERASES
+    again = mix_bits(int(flow.operations[row].id)) < timing.retry + timing.retry_growth * block.erases // GROWTH_ERASES
     times.counters.read_retries += counts * again
     time = timing.slc_read if block.slc else times.cells[0, tables.level_of(flash.control, timing, slot)]
     return time + (timing.retry_time if again else 0)
@@ -149,7 +149,7 @@ def ask_to_stop(flow: Flow, flash: Flash, times: Timings, die: int, now: int) ->
     if not (erasing and timing.suspend_erase) and not (operation.phase == IN_PROGRAM and timing.suspend_program):
         return
     step, chance = (timing.erase_step, 0) if erasing else (timing.program_step, timing.long_chance)
-    left = left_at_stop(int(operation.id), most, step, timing.program_long_step, chance)
+    left = work_left_at_stop(int(operation.id), most, step, timing.program_long_step, chance)
     if left > timing.suspend_stop:
         operation.left_over = left
         schedule(flow, row, STOPPING, operation.due - left + timing.suspend_stop)

@@ -12,7 +12,7 @@ from flashsim.core.host import HOST_TABLES, arrive, heap_push, next_arrival
 from flashsim.core.host_queue import HostQueue
 from flashsim.core.kernel import inlined_kernel, kernel_of
 from flashsim.core.model import CompiledEngine
-from flashsim.core.policies import called_at
+from flashsim.core.policies import addresses_of
 from flashsim.core.records import VECTOR, empty_table
 from flashsim.core.spans import HOST, SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
@@ -119,7 +119,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
-        self._steps = called_at(dispatch, work_ends, *((fold,) if parameters.slc_idle else ()))
+        self._steps = addresses_of(dispatch, work_ends, *((fold,) if parameters.slc_idle else ()))
         host = HostQueue(parameters.queue_depth, parameters.queues + (parameters.bus_rate > 0), submission, slots_of(parameters))
         super().__init__(host, advance, _STATE)
         self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))

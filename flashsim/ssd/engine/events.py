@@ -66,7 +66,7 @@ def finish_part(host: Host, flow: Flow, flash: Flash, row: int) -> None:
 
 
 @inlined_kernel
-def destaged(host: Host, flow: Flow, number: int) -> None:
+def note_destage(host: Host, flow: Flow, number: int) -> None:
     """A page that was acknowledged before is on flash, by the operation of that number: flushes admitted after it wait for one less."""
     flow.engine.destaging -= 1
     command = flow.queues[FLUSHES].head
@@ -186,11 +186,11 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) 
     while row >= 0:
         operation = flow.operations[row]
         if operation.kind == ERASE_BLOCK:
-            flash_array.erased(flash, operation.place)
+            flash_array.end_erase(flash, operation.place)
             flow.gates[operation.place].oldest_erase = operation.gate
             times.counters.erases[operation.cause] += 1
         else:
-            flash_array.programmed(flash, operation.place, operation.source, operation.logical, operation.write_id)
+            flash_array.end_program(flash, operation.place, operation.source, operation.logical, operation.write_id)
             if times.timing.read_priority:
                 flow.gates[block_of(flash.control, operation.place)].pending -= 1
                 tables.forget_program(flow, row)
@@ -224,7 +224,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) 
         if from_buffer:
             buffering.give_room(flow, flash.control, times.links, now)
         if from_buffer or flow.operations[row].is_behind:
-            destaged(host, flow, flow.operations[row].id)
+            note_destage(host, flow, flow.operations[row].id)
         if flow.operations[row].is_part:
             finish_part(host, flow, flash, row)
         else:

@@ -259,7 +259,7 @@ def write_back(state: DriveState, logical: int, home: int) -> None:
     for offset, page, write_id in pages:
         place = home * per_block + offset
         map_page(state.flash, place, page)
-        flash_array.programmed(state.flash, place, -1, page, write_id)
+        flash_array.end_program(state.flash, place, -1, page, write_id)
     state.own[DATA + logical] = home
 
 
@@ -267,12 +267,12 @@ def erase_in_place(state: DriveState, block: int) -> None:
     """Erase a block that stays in the state that it is in."""
     state.blocks.cycles[block] += 1
     state.blocks.written[block] = 0
-    flash_array.erased(state.flash, block)
+    flash_array.end_erase(state.flash, block)
 
 
 def discard_empty(state: DriveState, candidates: list[int]) -> None:
     """Erase and free those blocks that hold no valid page."""
     for block in candidates:
         if state.blocks.state[block] == DATA_BLOCK and state.blocks.valid[block] == 0:
-            flash_array.erased(state.flash, block)
+            flash_array.end_erase(state.flash, block)
             recycle_block(state.flash, block)

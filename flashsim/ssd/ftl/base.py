@@ -99,7 +99,7 @@ def plan_page(operation: int, page: int, partial: int, flash: Flash, policies: P
     return int(translate_of(policies)(operation, page, partial, flash, policies))
 
 
-def checked(parameters: SsdParameters) -> TranslationLayer:
+def compatible_layer(parameters: SsdParameters) -> TranslationLayer:
     """The member that a drive uses, if it can work with the other parameters.
 
     Raises UnknownNameError or MissingFileError or FlashsimError or InvalidParameterError: there is no such member, or it cannot be

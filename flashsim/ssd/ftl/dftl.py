@@ -109,13 +109,13 @@ def translate(operation: int, page: int, partial: int, flash: Flash, policies: P
     return row
 
 
-def covered(parameters: SsdParameters) -> int:
+def entries_per_page(parameters: SsdParameters) -> int:
     """Logical pages whose entries a translation page holds."""
     return parameters.page_size // STORED_BYTES
 
 
 def map_pages(parameters: SsdParameters) -> int:
-    return -(-parameters.logical_pages // covered(parameters))
+    return -(-parameters.logical_pages // entries_per_page(parameters))
 
 
 def map_blocks(parameters: SsdParameters) -> int:
@@ -161,7 +161,7 @@ def own_table(parameters: SsdParameters) -> Integers:
     """An empty cache, of no more entries than there are pages."""
     entries = min(parameters.map_cache // ENTRY_BYTES, parameters.logical_pages)
     blocks = map_blocks(parameters)
-    return stored.empty_cache(entries, covered(parameters), map_pages(parameters), parameters.pools, blocks)
+    return stored.empty_cache(entries, entries_per_page(parameters), map_pages(parameters), parameters.pools, blocks)
 
 
 def prepare(state: DriveState) -> None:
@@ -186,7 +186,7 @@ def recover(state: DriveState) -> None:
     for number in np.unique(np.flatnonzero(mapping[:host_pages]) // own[COVERED]).tolist():
         page, region = host_pages + number, stored.region_of(own, number % state.parameters.pools)
         place = stored.place_map_page(state.flash, region, page)
-        flash_array.programmed(state.flash, place, -1, page, int(control.sequence - control.id_base))
+        flash_array.end_program(state.flash, place, -1, page, int(control.sequence - control.id_base))
     restore_reserve(state)
 
 
@@ -206,7 +206,7 @@ def clear_map_blocks(state: DriveState) -> None:
         state.pools.pool_valid[pools.collector_of(state.control, pool)] -= blocks.valid[block]
         blocks.valid[block] = 0
         if blocks.state[block] != flash_array.RETIRED_BLOCK:
-            flash_array.erased(state.flash, block)
+            flash_array.end_erase(state.flash, block)
             blocks.cycles[block] += 1  # no block wears out meanwhile: it retires when it is erased next
             pools.free_block(state.flash, block)
 

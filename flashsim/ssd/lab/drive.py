@@ -166,7 +166,7 @@ class LabDrive:
         if self._pending:
             row = self._plan.rows[self._pending[0]]
             if row.kind == flash_array.ERASE_BLOCK:
-                flash_array.erased(state.flash, row.place)
+                flash_array.end_erase(state.flash, row.place)
             elif row.kind in _PROGRAMS:
                 flash_array.start_program(state.flash, row.place, row.source)
         self._pending.clear()

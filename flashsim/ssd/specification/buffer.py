@@ -114,7 +114,7 @@ class SpecifiedBuffer:
         state.control.stream = stream
         at = write_buffer.leave_buffer(state.flash, entry, write_id)
         first = write_buffer.first_needed(state.plan, at)
-        operations = self.drive.add(command, state.planned(rows), 0)
+        operations = self.drive.add(command, state.planned_operations(rows), 0)
         self._let_go(entry, operations[at], operations[first])
         return operations[at]
 
@@ -171,15 +171,15 @@ class SpecifiedBuffer:
             self.wanting.append(operation)
         else:
             self.room -= operation.needs_room
-            self.drive.env.process(self._come(operation))
+            self.drive.env.process(self._receive(operation))
 
     def _give_room(self) -> None:
         if self.wanting:
-            self.drive.env.process(self._come(self.wanting.popleft()))
+            self.drive.env.process(self._receive(self.wanting.popleft()))
         else:
             self.room += 1
 
-    def _come(self, operation: Operation) -> Steps:
+    def _receive(self, operation: Operation) -> Steps:
         """The bytes cross the link; what waited for them goes on."""
         yield from self.drive.bytes_in(operation)
         del self.transfers[operation.number]

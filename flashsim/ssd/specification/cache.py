@@ -45,4 +45,4 @@ class SpecifiedCache:
                 operation.part = True
                 command.pages_left += 1
         for operation in command.operations:
-            operation.satisfied()
+            operation.end_wait()

@@ -7,11 +7,11 @@ from typing import Any
 
 import simpy
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.host_specification import OPERATIONS, delay, follow
 from flashsim.ssd.parameters import GROWTH_ERASES
 from flashsim.ssd.specification.parts import DriveOfParts, Operation
-from flashsim.ssd.specification.shared import Steps, block_of, channel_of, is_one_program, left_at_stop, pool_of_block, start_program
+from flashsim.ssd.specification.shared import Steps, block_of, channel_of, is_one_program, pool_of_block, start_program, work_left_at_stop
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
 
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
@@ -63,7 +63,7 @@ class Die:
         """
         self._woken = False
         if self.at_work:
-            if self.reads and (left := self._left_at_stop()):
+            if self.reads and (left := self._work_left_at_stop()):
                 assert self._working is not None
                 self._working.interrupt(left)
                 self.due = -1
@@ -213,7 +213,7 @@ class Die:
                 time = self.drive.timing.slc_program * (max(pages) - pages[0] + 1)
             yield from self._in_cells(time, first)
         state.pools.queued[self.number] -= len(group)
-        self.drive.changed(group, self._leave)
+        self.drive.finish_changes(group, self._leave)
 
     def _level(self, slot: int) -> int:
         """The page of its word line in which a slot lies: those of a block go round them."""
@@ -226,7 +226,7 @@ class Die:
         times = parameters.read_pages or (parameters.read,) * parameters.levels
         block = state.blocks[block_of(state.control, slot)]
         erases = int(block.erases)
-        again = mixed(operation.number) < timing.retry + timing.retry_growth * erases // GROWTH_ERASES
+        again = mix_bits(operation.number) < timing.retry + timing.retry_growth * erases // GROWTH_ERASES
         state.counters.read_retries += again
         return (timing.slc_read if block.slc else times[self._level(slot)]) + again * timing.retry_time
 
@@ -252,7 +252,7 @@ class Die:
                 yield self._give_way()
         self.due = -1
 
-    def _left_at_stop(self) -> int:
+    def _work_left_at_stop(self) -> int:
         """What is left of the work in the cells when reads may come in next; 0 if it ends before, or lets none in."""
         first, timing, parameters = self.at_work[0], self.drive.timing, self.drive.parameters
         if self.due < 0 or not self._lets_reads_in(first):
@@ -261,7 +261,7 @@ class Die:
         if self.pages:
             return max((left for left in self.pages if left <= most), default=0)
         steps = timing.program_step, parameters.program_long_step, timing.long_chance
-        left = left_at_stop(first.number, most, *((timing.erase_step, 0, 0) if first.kind == ERASE_BLOCK else steps))
+        left = work_left_at_stop(first.number, most, *((timing.erase_step, 0, 0) if first.kind == ERASE_BLOCK else steps))
         return left if left > parameters.suspend_stop else 0
 
     def _give_way(self) -> simpy.Event:

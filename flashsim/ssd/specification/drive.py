@@ -55,7 +55,7 @@ from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.dies import PROGRAMS, Die
 from flashsim.ssd.specification.parts import Command, Operation
-from flashsim.ssd.specification.shared import SharedServer, Steps, block_of, die_of_block, empty_slots, needs_medium, programmed
+from flashsim.ssd.specification.shared import SharedServer, Steps, block_of, die_of_block, empty_slots, end_program, needs_medium
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash import PlannedOperation
@@ -104,7 +104,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _admit(self, request: HostRequest, offset: int, length: int) -> None:
         command = self.command_of(request)
-        command.slots = self.host.slots.taken_by(request.operation, length)
+        command.slots = self.host.slots.count_for(request.operation, length)
         self.cache.folds_on = False
         command.through = bool(needs_medium(self.state.buffer, request.operation, request.flags))
         choose_stream(self.state.control, self.host.queues.index(request.queue))
@@ -236,7 +236,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
             if operation.kind == PROGRAM_PAGE:
                 self.env.process(self._program_bytes(operation))
             else:
-                operation.satisfied()
+                operation.end_wait()
         if command.request.operation == FLUSH:
             self.buffer.flush_goes_on(command)
         elif command.pages_left == 0:
@@ -252,7 +252,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _program_bytes(self, operation: Operation) -> Steps:
         yield from self.bytes_in(operation)
-        operation.satisfied()
+        operation.end_wait()
         if operation.is_behind:
             operation.part = False
             self.page_done(operation.command)
@@ -291,7 +291,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _release_block(self, operation: Operation) -> None:
         for erase in operation.erases:
-            erase.satisfied()
+            erase.end_wait()
         for block in (operation.superseded, operation.block):
             if operation in self.holders.get(block, ()):
                 self.holders[block].remove(operation)
@@ -306,15 +306,15 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self._release_block(operation)
         self.env.process(self._bytes_out(operation))
 
-    def changed(self, group: list[Operation], leave: Callable[[], None]) -> None:
+    def finish_changes(self, group: list[Operation], leave: Callable[[], None]) -> None:
         """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
         state, counters = self.state, self.state.counters
         for operation, following in zip_longest(group, group[1:]):
             if operation.kind == ERASE_BLOCK:
-                flash_array.erased(state.flash, operation.block)
+                flash_array.end_erase(state.flash, operation.block)
                 counters.erases[operation.cause] += 1
             else:
-                programmed(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
+                end_program(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
                 operation.ended = True
                 if self.programs[operation.place] is operation:
                     del self.programs[operation.place]

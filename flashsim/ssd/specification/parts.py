@@ -76,7 +76,7 @@ class Operation:
         self.waits += 1
         other.followers.append(self)
 
-    def satisfied(self) -> None:
+    def end_wait(self) -> None:
         """One thing that it waited for has happened; with the last it is ready."""
         self.waits -= 1
         if self.waits == 0 and self.die:
@@ -107,4 +107,4 @@ class Operation:
 
     def finish(self) -> None:
         for follower in self.followers:
-            follower.satisfied()
+            follower.end_wait()

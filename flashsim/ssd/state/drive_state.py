@@ -43,10 +43,10 @@ def apply(row: int, flash: Flash) -> None:
     """Carry out one flash operation of a plan on the physical state, at once."""
     kind = flash.plan[row].kind
     if kind == ERASE_BLOCK:
-        flash_array.erased(flash, flash.plan[row].place)
+        flash_array.end_erase(flash, flash.plan[row].place)
     elif flash_array.is_program(kind):
         flash_array.start_program(flash, flash.plan[row].place, flash.plan[row].source)
-        flash_array.programmed(flash, flash.plan[row].place, flash.plan[row].source, flash.plan[row].logical, flash.plan[row].write_id)
+        flash_array.end_program(flash, flash.plan[row].place, flash.plan[row].source, flash.plan[row].logical, flash.plan[row].write_id)
 
 
 @kernel_of(types.int64(MAP, FLASH, VECTOR, VECTOR))
@@ -98,7 +98,7 @@ class DriveState:
     def __init__(self, parameters: SsdParameters) -> None:
         self.parameters = parameters
         self.timing = timing_of(parameters)
-        self.layer = ftl_family.checked(parameters)
+        self.layer = ftl_family.compatible_layer(parameters)
         chosen = policies_of(parameters)
         policy = chosen[VICTIM]
         self.policies = policy_vector(chosen, *(GROUPED if parameters.group > 1 or parameters.slc_cache else ()))
@@ -149,7 +149,7 @@ class DriveState:
         return flash_array.LAST_WRITE_ID - int(self._sequence[0] - self._id_base[0])
 
     @property
-    def refused(self) -> int:
+    def refused_writes(self) -> int:
         """Write commands that the drive refused since it is read-only."""
         return int(self._refused[0])
 
@@ -166,15 +166,15 @@ class DriveState:
 
     def plan_page(self, operation: int, page: int, partial: bool) -> list[PlannedOperation]:
         """The flash operations that one logical page of a command takes; the logical state changes at once."""
-        return self.planned(plan_page(operation, page, int(partial), self.flash, self.policies))
+        return self.planned_operations(plan_page(operation, page, int(partial), self.flash, self.policies))
 
     def plan_group(self, count: int) -> list[PlannedOperation]:
         """The flash operations that the first `count` logical pages of `group` take, programmed at once."""
-        return self.planned(write_group(self.flash, self.policies, count))
+        return self.planned_operations(write_group(self.flash, self.policies, count))
 
     def plan_folding(self, pool: int) -> list[PlannedOperation]:
         """The flash operations by which an idle pool folds a block of its SLC cache, or makes room for that."""
-        return self.planned(fold_idle(self.flash, self.policies, pool))
+        return self.planned_operations(fold_idle(self.flash, self.policies, pool))
 
     @contextmanager
     def beside_cache(self) -> Iterator[None]:
@@ -185,7 +185,7 @@ class DriveState:
         finally:
             self.control.stream, self.control.slc_bypass = stream, 0
 
-    def planned(self, rows: int) -> list[PlannedOperation]:
+    def planned_operations(self, rows: int) -> list[PlannedOperation]:
         """The first rows of the plan, of which there are none if a policy breaks its contract."""
         if rows < 0 or self.control.broken:
             raise self.bad_victim()
@@ -269,7 +269,7 @@ class DriveState:
 
     def read_only(self) -> ReadOnlyDeviceError:
         """The error for writes to a drive whose blocks ran out."""
-        refused = f"refused so far: {self.refused} write commands; reads go on"
+        refused = f"refused so far: {self.refused_writes} write commands; reads go on"
         return ReadOnlyDeviceError(f"drive: read-only, as a plane has no spare block left; {refused}")
 
     def version(self, page: int) -> int:
@@ -339,7 +339,7 @@ class DriveState:
             "retired_blocks": int(control.retired),
             "spare_blocks": int(self.pools.spares.sum()),
             "read_only": read_only,
-            "refused_writes": self.refused,
+            "refused_writes": self.refused_writes,
         }
         if self.parameters.endurance:
             wear["remaining_life"] = 0.0 if read_only else max(0.0, 1 - wear["block_erases"]["mean"] / self.parameters.endurance)

@@ -97,14 +97,14 @@ def start_program(flash: Flash, place: int, source: int) -> None:
 
 
 @lean_kernel
-def programmed(flash: Flash, place: int, source: int, logical: int, write_id: int) -> None:
+def end_program(flash: Flash, place: int, source: int, logical: int, write_id: int) -> None:
     """A program ends: the page's spare area says what it holds.  A copy (it has a source) keeps the write id."""
     flash.spare[place] = write_id if source < 0 else flash.spare[source]
     flash.pages[place].spare_owner = logical + 1
 
 
 @lean_kernel
-def erased(flash: Flash, block: int) -> None:
+def end_erase(flash: Flash, block: int) -> None:
     first = block * flash.control.pages_per_block
     flash.spare[first : first + flash.control.pages_per_block] = 0
     erases = flash.blocks[block].erases

@@ -3,7 +3,7 @@
 Closed blocks stand in rings, so that a policy finds its victim without a scan; see `flashsim.ssd.state.flash`.
 """
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.records import RecordArray
@@ -208,7 +208,7 @@ def draw_closed(flash: Flash, collector: int) -> int:
     while True:
         flash.control.gc_draws += 1
         flash.control.gc_steps += 1
-        block = collector * count + ((mixed(int(flash.control.gc_draws)) * count) >> 32)
+        block = collector * count + ((mix_bits(int(flash.control.gc_draws)) * count) >> 32)
         if flash.blocks[block].state == CLOSED_BLOCK:
             return block
 

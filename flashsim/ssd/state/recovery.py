@@ -155,7 +155,7 @@ def restore_reserve(state: DriveState) -> None:
     blocks.limit = 0
     pages: list[tuple[int, int]] = []
     for retired in np.flatnonzero((blocks.state == flash_array.RETIRED_BLOCK) & (blocks.written > 0)).tolist():
-        pages += _emptied(state, retired)
+        pages += _empty_block(state, retired)
         blocks.written[retired] = 0
         blocks.cycles[retired] += 1
     for pool in range(state.parameters.pools):
@@ -166,18 +166,18 @@ def restore_reserve(state: DriveState) -> None:
             else:
                 block = pools.emptiest_block(state.flash, collector_of(control, pool))
                 pools.withdraw_block(state.flash, block)
-            pages += _emptied(state, block)
+            pages += _empty_block(state, block)
             pools.recycle_block(state.flash, block)
     state.write_anew(pages)
     blocks.limit = limits
 
 
-def _emptied(state: DriveState, block: int) -> list[tuple[int, int]]:
+def _empty_block(state: DriveState, block: int) -> list[tuple[int, int]]:
     per_block, pages = state.parameters.slots_per_block, []
     for flash_page in range(block * per_block, (block + 1) * per_block):
         page = int(state.pages[flash_page].owner) - 1
         if page >= 0:
             pages.append((page, int(state.spare[flash_page])))
             drop_page(state.flash, page)
-    flash_array.erased(state.flash, block)
+    flash_array.end_erase(state.flash, block)
     return pages

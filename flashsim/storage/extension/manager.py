@@ -4,7 +4,7 @@ A frame stands in one of the two heaps of its partition while nobody reads or wr
 leaves, in logarithmic time.  Source: Do, "Database Management Systems on Flash", 2012, 3.2 and 3.3.
 """
 
-from flashsim.core.draws import mixed
+from flashsim.core.draws import mix_bits
 from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.policies import Policies
 from flashsim.core.replacement import NONE
@@ -79,7 +79,7 @@ def root_of(ext: Extension, partition: int, heap: int) -> int:
 @inlined_kernel
 def partition_of(ext: Extension, page: int) -> int:
     """The partition in which a page may have a frame."""
-    return (mixed(int(page)) * ext.partitions.shape[0]) >> 32
+    return (mix_bits(int(page)) * ext.partitions.shape[0]) >> 32
 
 
 @inlined_kernel
@@ -133,7 +133,7 @@ def _free(ext: Extension, page: int) -> None:
 
 
 @inlined_kernel
-def cleaned(ext: Extension, page: int) -> None:
+def note_cleaning(ext: Extension, page: int) -> None:
     """The disk has what a page's frame holds."""
     if ext.pages[page, state.STATUS] & state.NEWER:
         ext.pages[page, state.STATUS] -= state.NEWER
@@ -151,7 +151,7 @@ def drop(ext: Extension, page: int) -> None:
     holds = status >> state.HOLD_SHIFT
     if not holds:
         remove(ext, partition_of(ext, page), _heap_of(ext, page), int(ext.pages[page, state.FRAME]) - 1)
-    cleaned(ext, page)
+    note_cleaning(ext, page)
     ext.pages[page, state.STATUS] &= ~state.VALID
     if holds:
         ext.pages[page, state.STATUS] |= state.DOOMED
@@ -302,7 +302,7 @@ def admit(ext: Extension, design: Policies, page: int, newer: int) -> int:
         remove(ext, partition_of(ext, page), _heap_of(ext, page), frame)
         if not status & state.VALID:
             ext.numbers[state.INVALID] -= 1
-        cleaned(ext, page)
+        note_cleaning(ext, page)
     else:
         drop(ext, page)
         frame = _take(ext, design, page)

@@ -122,7 +122,7 @@ class Recovery:
 
     def run(self) -> Steps:
         yield DurableRead(BOOT, (0,))
-        yield from contract.loaded(self.restart.name, lambda: self.restart.load(self))
+        yield from contract.load_steps(self.restart.name, lambda: self.restart.load(self))
         contract.check_entries(self.restart.name, "load", self.frames, self.entries, self.frame_of)
         if self.durable.boot.is_shut_down and self.has("shutdown-ends"):
             yield DurableWrite(BOOT, ((0, self.durable.boot._replace(is_shut_down=False)),))

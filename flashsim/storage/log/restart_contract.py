@@ -19,7 +19,7 @@ def failure(design: str, step: str, problem: str | BaseException) -> FlashsimErr
     return FlashsimError(f"restart design: {design}: {step} {reason}")
 
 
-def loaded(design: str, load: Callable[[], Iterable[Any]]) -> Generator[DurableRead | DurableWrite, None, None]:
+def load_steps(design: str, load: Callable[[], Iterable[Any]]) -> Generator[DurableRead | DurableWrite, None, None]:
     """The steps of a design's `load`; a `FlashsimError` if it fails, or breaks the contract."""
     try:
         for step in load():

@@ -58,7 +58,7 @@ class Stored(NamedTuple):
     attribute: Attribute
 
 
-def stored_as(attribute: Attribute, title: str) -> Stored:
+def stored_form(attribute: Attribute, title: str) -> Stored:
     kind, types = attribute.kind, pa.types
     if types.is_integer(kind) and not types.is_uint64(kind):
         unsigned = types.is_unsigned_integer(kind)
@@ -94,9 +94,9 @@ def to_stored(attribute: Attribute, stored: Stored, column: pa.Array, title: str
     kind, types = attribute.kind, pa.types
     try:
         if types.is_date(kind):
-            column = _shifted(column.cast(pa.date32()).cast(pa.int32()), pg.FIRST_DAY, _DAYS)
+            column = _shift_epoch(column.cast(pa.date32()).cast(pa.int32()), pg.FIRST_DAY, _DAYS)
         elif types.is_timestamp(kind):
-            column = _shifted(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()), pg.FIRST_MICROSECOND, _MICROSECONDS)
+            column = _shift_epoch(column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()), pg.FIRST_MICROSECOND, _MICROSECONDS)
         elif stored.type == "numeric":
             column = _numerics(column)
         elif not types.is_union(kind):
@@ -110,7 +110,7 @@ def to_stored(attribute: Attribute, stored: Stored, column: pa.Array, title: str
     return values_of(stored.attribute, column)
 
 
-def _shifted(numbers: pa.Array, first: int, bounds: tuple[int, int]) -> pa.Array:
+def _shift_epoch(numbers: pa.Array, first: int, bounds: tuple[int, int]) -> pa.Array:
     """Days or microseconds from 2000 instead of from 1970."""
     shifted = pc.subtract_checked(numbers, pa.scalar(first, numbers.type))
     extremes = pc.min_max(shifted).as_py()

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from flashsim.core.request import Integers
 from flashsim.storage.columns import declared_type
-from flashsim.storage.page.base import quoted
+from flashsim.storage.page.base import quote_name
 from flashsim.storage.record import encode_records, put_varint
 from flashsim.storage.relation import Records
 
@@ -106,8 +106,8 @@ def _interior_page(children: Integers, largest: Integers, size: int) -> bytes:
 def schema_record(records: Records, name: str, root: int) -> bytes:
     """The row of sqlite_schema that describes the table."""
     table = records.take(np.zeros(0, np.int64))
-    columns = [f"{quoted(column.name)} {declared_type(column.type)}".rstrip() for column in table.schema]
-    statement = f"CREATE TABLE {quoted(name)} ({', '.join(columns)})"
+    columns = [f"{quote_name(column.name)} {declared_type(column.type)}".rstrip() for column in table.schema]
+    statement = f"CREATE TABLE {quote_name(name)} ({', '.join(columns)})"
     row = {"type": ["table"], "name": [name], "tbl_name": [name], "rootpage": [root], "sql": [statement]}
     kinds = [pa.int64() if column == "rootpage" else pa.large_string() for column in row]
     data, _ = encode_records(pa.table([pa.array(values, kind) for values, kind in zip(row.values(), kinds, strict=True)], names=list(row)))

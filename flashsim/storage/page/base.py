@@ -116,7 +116,7 @@ class PageFormat(Protocol):
         raise RefusedError(f"page format: {heap_file.layout.page_format}, but no other program reads its pages")
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 

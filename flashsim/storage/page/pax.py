@@ -81,7 +81,7 @@ def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes
     if fullest > minipages[0].capacity:
         raise CapacityError(f"page size: {page_size} B, but it holds {minipages[0].capacity} of {row_format.title}, not {fullest}")
     out = np.zeros((len(pages) - 1, page_size), np.uint8)
-    for minipage, attribute, column in zip(minipages, row_format.attributes, row_format.stored(tuples), strict=True):
+    for minipage, attribute, column in zip(minipages, row_format.attributes, row_format.attribute_values(tuples), strict=True):
         values = values_of(attribute, column)
         values.data.flags.writeable = False  # as Arrow's are, so that the kernel is compiled once
         _put_minipage(out, pages, minipage, attribute.size, values)

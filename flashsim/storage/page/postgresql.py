@@ -32,8 +32,8 @@ from flashsim.storage.attributes import Attribute, Values
 from flashsim.storage.columns import column_of
 from flashsim.storage.heap_file import HeapFile
 from flashsim.storage.page import _postgresql as pg
-from flashsim.storage.page._postgresql_values import Stored, stored_as, to_stored, values_at
-from flashsim.storage.page.base import file_name, quoted
+from flashsim.storage.page._postgresql_values import Stored, stored_form, to_stored, values_at
+from flashsim.storage.page.base import file_name, quote_name
 from flashsim.storage.record import Bytes
 from flashsim.storage.relation import Records, Relation
 from flashsim.storage.rows import RowFormat, Tuples
@@ -79,8 +79,8 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
 def encode_pages(row_format: RowFormat, tuples: Tuples, page_size: int) -> Bytes:
     row_format.check(tuples)
     pages = np.asarray(tuples.pages, np.int64)
-    types, values = _stored(row_format), _values(row_format, row_format.stored(tuples))
-    measured = _measured(types, values, len(tuples))
+    types, values = _stored_forms(row_format), _values(row_format, row_format.attribute_values(tuples))
+    measured = _measure_tuples(types, values, len(tuples))
     out, starts = np.zeros((len(pages) - 1, page_size), np.uint8), np.empty(len(tuples), np.int64)
     overfull = pg.put_tuples(out, pages, len(types), np.asarray(row_format.numbers(tuples), np.int64), measured, starts)
     if overfull >= 0:
@@ -121,7 +121,7 @@ def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = N
     created so, in a cluster that is shut down, a server shows exactly these rows.
     """
     name = file_name(heap_file.name)
-    (folder / f"{name}.sql").write_text(create_table(heap_file.name, _stored(heap_file.relation)), encoding="utf-8")
+    (folder / f"{name}.sql").write_text(create_table(heap_file.name, _stored_forms(heap_file.relation)), encoding="utf-8")
     size, path = heap_file.page_size, folder / name
     path.write_bytes(b"")
     for start in range(0, heap_file.pages, _BYTES_AT_ONCE // size):
@@ -132,33 +132,33 @@ def write_files(heap_file: HeapFile, folder: Path, progress: Progress | None = N
             progress(end, heap_file.pages, heap_file.name)
 
 
-def _stored(row_format: RowFormat) -> list[Stored]:
+def _stored_forms(row_format: RowFormat) -> list[Stored]:
     attributes = [attribute for attribute in row_format.attributes if attribute.name is not None]
     if len(attributes) > MOST_COLUMNS:
         raise SchemaError(f"{row_format.title}: {len(attributes)} columns, but a table of PostgreSQL has at most {MOST_COLUMNS}")
-    return [stored_as(attribute, row_format.title) for attribute in attributes]
+    return [stored_form(attribute, row_format.title) for attribute in attributes]
 
 
 def _values(row_format: RowFormat, columns: list[pa.Array]) -> list[Values]:
-    attributes, types = row_format.attributes, _stored(row_format)
+    attributes, types = row_format.attributes, _stored_forms(row_format)
     first = len(attributes) - len(types)
     mine = zip(attributes[first:], types, columns[first:], strict=True)
     return [to_stored(attribute, stored, column, row_format.title) for attribute, stored, column in mine]
 
 
-def _measured(types: list[Stored], values: list[Values], count: int) -> pg.Measured:
+def _measure_tuples(types: list[Stored], values: list[Values], count: int) -> pg.Measured:
     nulls = np.zeros(count, np.bool_)
     for column in values:
         if len(column.valid):
             nulls |= ~column.valid
-    heads = np.where(nulls, _aligned(pg.TUPLE_HEADER + -(-len(types) // 8)), _aligned(pg.TUPLE_HEADER))
+    heads = np.where(nulls, _align(pg.TUPLE_HEADER + -(-len(types) // 8)), _align(pg.TUPLE_HEADER))
     sizes = heads.copy()
     for stored, column in zip(types, values, strict=True):
         pg.advance(sizes, pg.TYPES[stored.type], column)
     return nulls, heads, sizes
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT
 
 
@@ -167,7 +167,7 @@ def _tuple_sizes(row_format: RowFormat) -> Integers:
     owner = row_format.records if isinstance(row_format, Relation) else row_format
     if owner in _SIZES:
         return _SIZES[owner]
-    types = _stored(row_format)
+    types = _stored_forms(row_format)
     kinds = [attribute for attribute in row_format.attributes if attribute.name is not None]
     alike = not any(attribute.varies or attribute.nullable for attribute in kinds) and all(stored.type != "numeric" for stored in types)
     rows = len(row_format) if isinstance(row_format, Relation) else 1
@@ -176,8 +176,8 @@ def _tuple_sizes(row_format: RowFormat) -> Integers:
     sizes = [np.zeros(0, np.int32)]
     for begin in range(0, min(rows, 1) if alike else rows, _ROWS_AT_ONCE):
         chunk = np.arange(begin, min(rows, 1 if alike else begin + _ROWS_AT_ONCE))
-        stored = row_format.stored(Tuples(dict.fromkeys(row_format.columns, chunk)))
-        lengths = _measured(types, _values(row_format, stored), len(chunk))[2]
+        stored = row_format.attribute_values(Tuples(dict.fromkeys(row_format.columns, chunk)))
+        lengths = _measure_tuples(types, _values(row_format, stored), len(chunk))[2]
         sizes.append((-(-lengths // pg.WIDEST_ALIGNMENT) * pg.WIDEST_ALIGNMENT).astype(np.int32))
     _SIZES[owner] = np.concatenate(sizes)
     return _SIZES[owner]
@@ -185,7 +185,7 @@ def _tuple_sizes(row_format: RowFormat) -> Integers:
 
 def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Integers, list[pa.Array]]:
     """The first tuple of each page, and some attributes, row ids among them where there are some."""
-    types = _stored(row_format)
+    types = _stored_forms(row_format)
     numbered, size = len(row_format.attributes) - len(types), data.shape[1]
     heads = np.ascontiguousarray(data[:, : pg.PAGE_HEADER]).view(pg.PAGE)[:, 0]
     lower, upper = heads["lower"].astype(np.int64), heads["upper"].astype(np.int64)
@@ -241,15 +241,15 @@ def create_table(name: str, columns: list[Stored]) -> str:
     >>> from flashsim.storage.page._postgresql_values import stored_as
     >>> from flashsim.storage.attributes import Attribute
     >>> import pyarrow as pa
-    >>> create_table("t", [stored_as(Attribute(name, kind, 4), "t") for name, kind in (("k", pa.int32()), ("day", pa.date32()))])
+    >>> create_table("t", [stored_form(Attribute(name, kind, 4), "t") for name, kind in (("k", pa.int32()), ("day", pa.date32()))])
     'CREATE TABLE "t" (\n    "k" int4,\n    "day" date\n);\n'
     """
-    lines = ",\n".join(f"    {_quoted('column', str(column.attribute.name))} {column.declared}" for column in columns)
-    return f"CREATE TABLE {_quoted('table', name)} (\n{lines}\n);\n"
+    lines = ",\n".join(f"    {_quote_name('column', str(column.attribute.name))} {column.declared}" for column in columns)
+    return f"CREATE TABLE {_quote_name('table', name)} (\n{lines}\n);\n"
 
 
-def _quoted(what: str, name: str) -> str:
+def _quote_name(what: str, name: str) -> str:
     if not name or "\0" in name or len(name.encode()) > _LONGEST_NAME or (what == "column" and name in _SYSTEM_COLUMNS):
         bound = f"PostgreSQL takes names of 1 to {_LONGEST_NAME} bytes, and for columns none of {', '.join(_SYSTEM_COLUMNS)}"
         raise SchemaError(f"{what}: {name!r}, but {bound}")
-    return quoted(name)
+    return quote_name(name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
-from flashsim.core.errors import CapacityError
+from flashsim.core.errors import CapacityError, FlashsimError
 from flashsim.core.members import Family
 from flashsim.core.request import Integers
 from flashsim.core.units import format_size
@@ -85,11 +85,15 @@ class FileRuns:
     #: Whether what it gives back is trimmed always, as whole zones.
     resets_zones: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        if "reserved" in vars(cls):
+            raise FlashsimError("placement: a file system defines reserved, which is called reserved_pages now")
+
     def __init__(self, room: Room) -> None:
         self._room = room
         self._rooms: dict[File, FileRoom] = {}
 
-    def reserved(self, file: File, pages: int) -> int:
+    def reserved_pages(self, file: File, pages: int) -> int:
         """Pages of a new run when `pages` need room."""
         return pages
 
@@ -100,7 +104,7 @@ class FileRuns:
         if fitting:
             yield own.use(fitting, size)
         if count > fitting:
-            length = self.reserved(file, count - fitting) * size
+            length = self.reserved_pages(file, count - fitting) * size
             own.add(self._room.take(length, f"file {file.name}"), length)
             yield own.use(count - fitting, size)
 

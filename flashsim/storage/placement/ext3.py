@@ -50,7 +50,7 @@ class FileSystem(FileRuns):
             if own.rest:
                 run = min(count, own.rest // size)
             else:
-                reserved = min(unmapped, self.reserved(file, run))
+                reserved = min(unmapped, self.reserved_pages(file, run))
                 ahead, blocks = BLOCK if own.pages % per_map == 0 else 0, -(-reserved * size // BLOCK) * BLOCK
                 offset = self._room.take(ahead + blocks, f"file {file.name}")
                 own.add(offset, ahead + blocks)

@@ -28,7 +28,7 @@ class FileSystem(ext3.FileSystem):
         self._first_window = _FIRST_WINDOW * ext3.BLOCK * room.scale
         self._windows: dict[File, int] = {}  # pages of a file's last window
 
-    def reserved(self, file: File, pages: int) -> int:
+    def reserved_pages(self, file: File, pages: int) -> int:
         if not file.temporary:
             return pages
         first, last = max(1, round(self._first_window / file.page_size)), self._windows.get(file, 0)

@@ -10,5 +10,5 @@ _MARGIN = 1.1
 class FileSystem(FileRuns):
     """Reserves the expected length of a file at once."""
 
-    def reserved(self, file: File, pages: int) -> int:
+    def reserved_pages(self, file: File, pages: int) -> int:
         return max(pages, int(file.expected_pages * _MARGIN))

@@ -171,7 +171,7 @@ class BufferPool:
         counters[LSN] = max(counters[LSN], lsns.max(initial=0))
         return lsns
 
-    def cleaned(self, pages: Integers, lsns: Integers) -> None:
+    def mark_clean(self, pages: Integers, lsns: Integers) -> None:
         """Note that pages were written as they were after the changes of these numbers; later changes remain to be written."""
         rows = self._numbers[pages]
         self.state.pages[rows[self._books.lsns[rows] == lsns], replacement.FLAGS] &= ~replacement.DIRTY
@@ -199,7 +199,7 @@ class BufferPool:
         """Log sequence numbers of their last changes, shape (n,)."""
         return self._books.lsns[self._numbers[pages]]
 
-    def changed(self) -> Integers:
+    def dirty_pages(self) -> Integers:
         """Pages that are newer than what is stored of them, ascending."""
         return np.sort(self._pages[np.flatnonzero(self.state.pages[:, replacement.FLAGS] & replacement.DIRTY)]).astype(np.int64)
 

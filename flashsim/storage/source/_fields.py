@@ -12,8 +12,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flashsim.core.errors import InvalidParameterError, SchemaError, shortened
-from flashsim.storage.columns import joined
+from flashsim.core.errors import InvalidParameterError, SchemaError, shorten
+from flashsim.storage.columns import one_array
 from flashsim.storage.texts import from_texts
 
 _INTEGER = r"-?(0|[1-9][0-9]*)"
@@ -35,7 +35,7 @@ def type_named(name: str, parameter: str) -> pa.DataType:
             return pa.decimal128(digits, scale) if digits <= _DECIMAL128 else pa.decimal256(digits, scale)
     with suppress(ValueError):
         return _NAMES.get(name) or pa.type_for_alias(name)
-    raise InvalidParameterError(parameter, repr(shortened(name)), "types are int64, double, text, date, timestamp, decimal(15,2), ...")
+    raise InvalidParameterError(parameter, repr(shorten(name)), "types are int64, double, text, date, timestamp, decimal(15,2), ...")
 
 
 def type_name(kind: pa.DataType) -> str:
@@ -59,12 +59,12 @@ def typed_fields(fields: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_large_string(kind) or pa.types.is_string(kind):
         return fields
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-        return pa.chunked_array([from_texts(joined(_without_empty(fields)), kind)])
+        return pa.chunked_array([from_texts(one_array(_without_empty(fields)), kind)])
     values = _without_empty(fields)
     if (typed := _cast(values, kind)) is not None:
         return typed
     bad = next((field for field in values.unique().drop_null() if _cast(pa.chunked_array([pa.repeat(field, 1)]), kind) is None), None)
-    raise SchemaError(f"{shortened(str(bad))!r} is no {type_name(kind)}")
+    raise SchemaError(f"{shorten(str(bad))!r} is no {type_name(kind)}")
 
 
 def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:

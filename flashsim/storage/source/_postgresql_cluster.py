@@ -47,7 +47,7 @@ class Cluster:
     #: Those that were read.
     files: dict[Path, npt.NDArray[np.uint8] | None] = field(default_factory=dict)
 
-    def committed(self, transactions: Integers) -> npt.NDArray[np.bool_]:
+    def committed_mask(self, transactions: Integers) -> npt.NDArray[np.bool_]:
         """Mask of the transactions that were committed, shape (n,)."""
         is_committed = (transactions == BOOTSTRAP_TRANSACTION) | (transactions == FROZEN_TRANSACTION)
         ordinary = transactions >= FIRST_TRANSACTION

@@ -146,7 +146,7 @@ def parse_table(text: str, table_name: str = "") -> TableDefinition:
             statements.append([])
         else:
             statements[-1].append(token)
-    created = [(_name(statement, at), statement) for statement in statements if (at := _created_at(statement))]
+    created = [(_name(statement, at), statement) for statement in statements if (at := _created_name_index(statement))]
     names = [name for (name, _), _ in created]
     matches = [each for each in created if each[0][0] in (table_name, table_name.lower())] if table_name else created
     if len(matches) != 1:
@@ -159,7 +159,7 @@ def parse_table(text: str, table_name: str = "") -> TableDefinition:
     return table
 
 
-def _created_at(statement: list[Token]) -> int:
+def _created_name_index(statement: list[Token]) -> int:
     """Index of the name of a created table; 0 if the statement creates none."""
     at = next((at + 1 for at, part in enumerate(statement[:5]) if part.is_word("TABLE")), 0)
     return _after(statement, at, "IF", "NOT", "EXISTS") if at and statement[0].is_word("CREATE") else 0

@@ -153,7 +153,7 @@ def open_source(text: str) -> Source:
     MissingFileError, DamagedFileError
         The file does not exist, or is not what its name says.
     """
-    if named := _named(text):
+    if named := _reader_of(text):
         member, rest = named
         return member.open_records(rest)
     members = _members()
@@ -163,14 +163,14 @@ def open_source(text: str) -> Source:
 
 def source_file(text: str) -> Path | None:
     """The file that a source's text names; None for a generator, or what no source reads."""
-    if not (named := _named(text)):
+    if not (named := _reader_of(text)):
         return None
     member, rest = named
     split = split_file(rest, member.SUFFIXES)
     return Path(split[0]) if split else member.file_of(rest)
 
 
-def _named(text: str) -> tuple[SourceReader, str] | None:
+def _reader_of(text: str) -> tuple[SourceReader, str] | None:
     """The member that a source's text names, and the text that it opens; where several read such a file, the one with the shortest path."""
     prefix, colon, rest = text.partition(":")
     members = _members()

@@ -72,14 +72,14 @@ def _fields(path: Path, part: str, column: str) -> pa.ChunkedArray:
 def _read(path: Path, content: Content, part: str, *columns: str) -> pa.Table:
     try:
         parsing = csv.ParseOptions(delimiter=part, newlines_in_values=True)
-        with _opened(content) as file, csv.open_csv(file, parse_options=parsing) as reader:
+        with _open_content(content) as file, csv.open_csv(file, parse_options=parsing) as reader:
             names = reader.schema.names
         parsing.ignore_empty_lines = len(names) > 1  # of one column, such a line is an empty field
         types = dict.fromkeys(names, pa.large_string())
         converting = csv.ConvertOptions(
             column_types=types, include_columns=columns, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
         )
-        with _opened(content) as file:
+        with _open_content(content) as file:
             return csv.read_csv(file, parse_options=parsing, convert_options=converting)
     except (pa.ArrowInvalid, UnicodeDecodeError):
         _check_utf8(path, content, part.encode())
@@ -88,7 +88,7 @@ def _read(path: Path, content: Content, part: str, *columns: str) -> pa.Table:
         raise
 
 
-def _opened(content: Content) -> pa.NativeFile:
+def _open_content(content: Content) -> pa.NativeFile:
     """A file's bytes, with an end of its last line: without one Arrow takes an empty last field for an empty text."""
     return pa.BufferReader(content if content[-1:] == b"\n" else content[:] + b"\n")
 
@@ -106,7 +106,7 @@ def _check_utf8(path: Path, content: Content, part: bytes) -> None:
 def _check_columns(path: Path, content: Content, parsing: csv.ParseOptions) -> None:
     """Refuse a row that has more or fewer columns than names: one thread counts the rows."""
     try:
-        with _opened(content) as file:
+        with _open_content(content) as file:
             csv.read_csv(file, csv.ReadOptions(use_threads=False), parsing)
     except pa.ArrowInvalid as problem:
         if uneven := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem)):

@@ -116,7 +116,7 @@ def read_heap(path: Path, columns: list[ColumnDefinition], cluster: Cluster) -> 
             except FlashsimError as problem:
                 raise type(problem)(f"{path}: column {columns[place].name}: {problem}") from None
     if cluster.checksums is None and reader.summed >= 0 and reader.unsummed >= 0:
-        raise reader.damaged(reader.unsummed, f"it has no checksum, but page {reader.summed} has")
+        raise reader.damage_error(reader.unsummed, f"it has no checksum, but page {reader.summed} has")
     return pa.table({column.name: joined_chunks(chunks.pop(0)) for column in live})  # one by one: two of no other are in memory
 
 
@@ -190,7 +190,7 @@ class _RowReader:
     summed: int = -1
     unsummed: int = -1
 
-    def damaged(self, page: int, what: str) -> DamagedFileError:
+    def damage_error(self, page: int, what: str) -> DamagedFileError:
         return DamagedFileError(f"{self.path}: page {page} is damaged: {what}")
 
     def places(self, first: int, pages: Bytes, data: Bytes) -> tuple[Integers, Integers]:
@@ -221,7 +221,7 @@ class _RowReader:
         if self.summed >= 0 or self.cluster.checksums:
             wrong = used & (pg.checksums(pages, first) != heads["checksum"])
             if wrong.any():
-                raise self.damaged(first + int(wrong.argmax()), "its checksum is wrong")
+                raise self.damage_error(first + int(wrong.argmax()), "its checksum is wrong")
 
     def _check_pages(self, first: int, heads: npt.NDArray[np.void], used: Flags) -> None:
         lower, upper, special = (heads[name].astype(np.int64) for name in ("lower", "upper", "special"))
@@ -229,7 +229,7 @@ class _RowReader:
         right &= (lower >= pg.PAGE_HEADER) & (lower <= upper) & (upper <= special) & (special <= pg.PAGE_SIZE)
         wrong = used & ~(right & ((lower - pg.PAGE_HEADER) % pg.LINE_POINTER == 0))
         if wrong.any():
-            raise self.damaged(first + int(wrong.argmax()), "its header is none of such a page")
+            raise self.damage_error(first + int(wrong.argmax()), "its header is none of such a page")
         if (used & (special < pg.PAGE_SIZE)).any():
             raise SchemaError(f"{self.path}: it is an index or a sequence, but only tables are read")
 
@@ -249,12 +249,12 @@ class _RowReader:
             | ((state == pg.REDIRECT) & (offset > counts[page]))
         )
         if wrong.any():
-            raise self.damaged(first + int(page[wrong.argmax()]), f"its item {int(item[wrong.argmax()]) + 1} points nowhere")
+            raise self.damage_error(first + int(page[wrong.argmax()]), f"its item {int(item[wrong.argmax()]) + 1} points nowhere")
         starts, lengths = (page * pg.PAGE_SIZE + offset)[normal], length[normal]
         order = np.argsort(starts)
         over = (starts[order] + lengths[order])[:-1] > starts[order][1:]
         if over.any():
-            raise self.damaged(first + int(starts[order][:-1][over][0]) // pg.PAGE_SIZE, "two of its rows overlap")
+            raise self.damage_error(first + int(starts[order][:-1][over][0]) // pg.PAGE_SIZE, "two of its rows overlap")
         return item[normal] + 1, starts, lengths
 
     def _visible(self, first: int, data: Bytes, starts: Integers) -> Flags:
@@ -266,14 +266,14 @@ class _RowReader:
             raise SchemaError(f"{self.path}: page {page} holds rows that a VACUUM FULL before PostgreSQL 9.0 moved; run a newer one first")
         visible = flags & pg.INSERT_COMMITTED > 0
         unknown = flags & pg.FROZEN == 0
-        visible[unknown] = self._states(self.cluster.committed, inserter[unknown])
+        visible[unknown] = self._states(self.cluster.committed_mask, inserter[unknown])
         locked = (flags & pg.ONLY_LOCKED > 0) | (flags & (pg.DELETER_IS_MULTI | pg.EXCLUSIVE_LOCK | pg.KEY_SHARE_LOCK) == pg.EXCLUSIVE_LOCK)
         deleted = visible & (flags & pg.DELETE_ABORTED == 0) & ~locked
         several = deleted & (flags & pg.DELETER_IS_MULTI > 0)
         if several.any():
             deleter[several] = self._states(self.cluster.changers, deleter[several])
         unknown = deleted & (several | (flags & pg.DELETE_COMMITTED == 0))
-        deleted[unknown] = self._states(self.cluster.committed, deleter[unknown])
+        deleted[unknown] = self._states(self.cluster.committed_mask, deleter[unknown])
         return visible & ~deleted
 
     def _states(self, ask: Callable[[Integers], npt.NDArray[Any]], transactions: Integers) -> npt.NDArray[Any]:
@@ -291,7 +291,7 @@ class _RowReader:
         wrong = (data[starts + pg.VALUES_AT] != begins) | (begins > lengths)
         if wrong.any():
             row = int(wrong.argmax())
-            raise self.damaged(first + int(starts[row]) // pg.PAGE_SIZE, f"the header of row {items[row]} is none of a row")
+            raise self.damage_error(first + int(starts[row]) // pg.PAGE_SIZE, f"the header of row {items[row]} is none of a row")
         if len(counts) and counts.max() > len(self.columns):
             most = int(counts.max())
             why = f"but its definition has {len(self.columns)}; one that was dropped is told by ALTER TABLE ... DROP COLUMN"

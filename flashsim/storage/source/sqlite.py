@@ -20,7 +20,7 @@ import pyarrow as pa
 from flashsim.core.errors import DamagedFileError, FlashsimError, SchemaError, UnknownNameError
 from flashsim.storage.columns import mixed_array
 from flashsim.storage.packed_files import unpack_first
-from flashsim.storage.page.base import quoted
+from flashsim.storage.page.base import quote_name
 from flashsim.storage.page.sqlite import LARGEST_PAGE, SMALLEST_PAGE
 from flashsim.storage.source.base import TableRecords, reading, split_file
 
@@ -44,7 +44,7 @@ def open_records(text: str) -> TableRecords:
         _refuse_journal(path)
         before = _state(path)
         try:
-            with _settled(path) as settled:
+            with _settled_file(path) as settled:
                 _check_header(path, settled)
                 with closing(sqlite3.connect(f"{settled.absolute().as_uri()}?immutable=1", uri=True)) as connection:
                     # No stored value is longer than the file, whatever its damaged length says.
@@ -103,7 +103,7 @@ def _check_header(path: Path, file: Path) -> None:
 
 
 @contextmanager
-def _settled(path: Path) -> Iterator[Path]:
+def _settled_file(path: Path) -> Iterator[Path]:
     """A file whose pages are those of the last commit, which nobody changes: the file itself, or a copy that its log was applied to."""
     log = _log(path)
     if not (log.is_file() and log.stat().st_size):
@@ -124,7 +124,7 @@ def _rows(path: Path, connection: sqlite3.Connection, table: str) -> tuple[str, 
     schema = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master WHERE type IN ('table', 'view')").fetchall()
     if not all(isinstance(name, str) and isinstance(statement, str) for name, _, _, statement in schema):
         raise sqlite3.DatabaseError("its schema is malformed")
-    matches = [row for row in schema if _folded(row[0]) == _folded(table)]
+    matches = [row for row in schema if _fold_case(row[0]) == _fold_case(table)]
     if not matches:
         raise UnknownNameError(f"table in {path}", table, [name for name, *_ in schema])
     name, kind, root, statement = matches[0]
@@ -145,7 +145,7 @@ def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
     if problem.startswith("***"):
         damage = " ".join(problem.splitlines()[1:2])[:100]
         raise sqlite3.DatabaseError(re.sub(r"^(On tree page|Tree) (\d+)", r"the tree at page \2", damage))
-    table = quoted(name)
+    table = quote_name(name)
     cursor = connection.execute(f"SELECT * FROM {table}{' NOT INDEXED' * (kind == 'table')}")  # an index has another order
     names = [column[0] for column in cursor.description]
     batches: list[list[pa.Array]] = [[] for _ in names]
@@ -153,7 +153,7 @@ def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
         for chunks, values in zip(batches, zip(*rows, strict=True), strict=True):
             chunks.append(_array(values))
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
-    for column in map(quoted, names) if encoding != "UTF-8" else ():  # SQLite makes UTF-8 of any UTF-16
+    for column in map(quote_name, names) if encoding != "UTF-8" else ():  # SQLite makes UTF-8 of any UTF-16
         for (data,) in connection.execute(f"SELECT CAST({column} AS BLOB) FROM {table} WHERE typeof({column}) = 'text'"):
             try:
                 data.decode(encoding)
@@ -162,7 +162,7 @@ def _select(connection: sqlite3.Connection, name: str, kind: str) -> pa.Table:
     return pa.table([_column(chunks) for chunks in batches], names)
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     """The form of a name that SQLite compares: only the case of ASCII letters is nothing to it."""
     return name.encode().upper().decode()
 

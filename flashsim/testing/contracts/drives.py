@@ -35,7 +35,7 @@ from flashsim.ssd.state.flash_array import (
 from flashsim.ssd.wear import base as wear
 from flashsim.testing import disks
 from flashsim.testing.contract import Contract
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, random_drive, random_workload, ring, serve_all
 
 __all__ = ["FtlContract", "GcContract", "SchedulerContract", "WearContract"]
 
@@ -83,7 +83,7 @@ def check_drive(parameters: SsdParameters, seed: int, count: int) -> SsdEngine:
     """Engine and specification agree on every time of a workload, and the map stays whole."""
     requests, at = random_workload(seed, parameters, count)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    assert np.array_equal(served(engine, requests, at), served(specification, requests, at)), "engine and specification differ"
+    assert np.array_equal(serve_all(engine, requests, at), serve_all(specification, requests, at)), "engine and specification differ"
     check_invariants(engine)
     return engine
 
@@ -154,7 +154,7 @@ class GcContract(Contract):
             collectors = 1 if parameters.gc_pool == "shared" else parameters.pools
             own = parameters.pools // collectors * parameters.blocks_per_plane
             for _ in range(60):
-                served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages, 5) * PAGE, PAGE), engine.now)
+                serve_all(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages, 5) * PAGE, PAGE), engine.now)
                 for collector in range(collectors):
                     before = Flash._make(each.copy() for each in flash)
                     gains = (before.blocks.state == CLOSED_BLOCK) & (before.blocks.valid < parameters.pages_per_block)
@@ -205,7 +205,7 @@ class WearContract(Contract):
                     assert block == -1 or block // per_pool == collector, f"block {block} is none of pool {collector}"
                 pools.wear_hand = state.pools.wear_hand
                 assert np.array_equal(state.pools, pools) and np.array_equal(state.blocks, blocks), "the policy changes pools or blocks"
-                served(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages // 2, 25) * PAGE, PAGE), engine.now)
+                serve_all(engine, make_requests(WRITE, random.integers(0, parameters.logical_pages // 2, 25) * PAGE, PAGE), engine.now)
             check_invariants(engine)
 
     def test_a_drive_works_with_it(self) -> None:

@@ -112,15 +112,15 @@ class Versions(PoolSpecification):
             self.on_disk[pages] = self.decided[page, count].pop(0)
         return super()._ask_pages(purpose, operation, first, count, event)
 
-    def _served(self, page: int, flags: int) -> None:
+    def _on_serve(self, page: int, flags: int) -> None:
         self.seen["served"] += 1
         self.in_memory[page] = self.from_ssd[page]
-        super()._served(page, flags)
+        super()._on_serve(page, flags)
 
-    def _fetched(self, page: int, flags: int) -> None:
+    def _on_fetch(self, page: int, flags: int) -> None:
         self.seen["fetched"] += 1
         self.in_memory[page] = self.from_disk[page]
-        super()._fetched(page, flags)
+        super()._on_fetch(page, flags)
 
     def check(self) -> None:
         """The newest version is where it must be."""
@@ -145,7 +145,7 @@ class Versions(PoolSpecification):
         self.seen["twice"] += int(np.count_nonzero(here & valid))
 
 
-def watched(design: str, seed: int, requests: int = REQUESTS) -> Versions:
+def watch_run(design: str, seed: int, requests: int = REQUESTS) -> Versions:
     """A run of a drawn system that was looked at after every event."""
     system, _, devices = drawn_system(seed, design)
     run = Versions(system, devices, Drawn(system.pages, seed))
@@ -159,7 +159,9 @@ def watched(design: str, seed: int, requests: int = REQUESTS) -> Versions:
     return run
 
 
-def rested(design: str, pages: int = 40, frames: int = 8, partitions: int = 1, **parameters: int) -> tuple[at.Extension, ExtensionDesign]:
+def resting_system(
+    design: str, pages: int = 40, frames: int = 8, partitions: int = 1, **parameters: int
+) -> tuple[at.Extension, ExtensionDesign]:
     """An empty SSD and a design, of which nobody reads or writes a frame."""
     chosen = extension_design(design, **parameters)
     words = chosen.words(chosen.parameters, pages) if callable(chosen.words) else chosen.words
@@ -175,13 +177,13 @@ class ExtensionContract(Contract):
     FAMILY, STEPWISE = DESIGNS, True
 
     def test_during_a_sharp_checkpoint_no_page_becomes_newer_on_the_ssd(self) -> None:
-        ext, chosen = rested(self.name)
+        ext, chosen = resting_system(self.name)
         ext.numbers[at.CHECKPOINT] = 1
         answer = manager.ask_on_evict(ext, chosen.kernels, FIRST_PAGE, DIRTY_PAGE)
         assert answer & TO_DISK, "a page that is newer than on disk does not go there"
 
     def test_a_copy_that_is_not_the_newest_is_dropped_or_invalidated(self) -> None:
-        ext, chosen = rested(self.name)
+        ext, chosen = resting_system(self.name)
         answer = _answer(ext, chosen.kernels, MODIFIED, FIRST_PAGE)
         assert answer in (DROP, INVALIDATE), f"on_modify answers {answer}"
 
@@ -189,7 +191,7 @@ class ExtensionContract(Contract):
         """Three drawn systems, looked at after every event: every page's newest version is in memory, on the SSD or on disk."""
         seen: Counter[str] = Counter()
         for seed in range(3):
-            seen.update(watched(self.name, seed).seen)
+            seen.update(watch_run(self.name, seed).seen)
         member = DESIGNS.load(self.name)
         assert seen["fetched"], "no page is read from disk"
         assert seen["served"] or not member.SSD, "no page is read from the SSD"

@@ -30,7 +30,7 @@ from models.page_fetching import least_fetches
 __all__ = ["FetchContract", "PlannerContract"]
 
 
-def checked(graph: PageGraph, frames: int, planner: str) -> FetchPlan:
+def checked_plan(graph: PageGraph, frames: int, planner: str) -> FetchPlan:
     """A plan in which all pairs meet once, in frames that hold them, by no fewer fetches than are proved to be needed."""
     made = plan(graph, frames, planner)
     assert made.frames == frames, f"the plan is for {made.frames} frames, not {frames}"
@@ -50,7 +50,7 @@ class PlannerContract(Contract):
     def test_a_plan_keeps_its_word(self, ends: list[tuple[int, int]], frames: int) -> None:
         """On any graph, with any number of frames: all pairs meet once, and the same way every time."""
         graph = PageGraph.of([u for u, _ in ends], [v for _, v in ends])
-        made = checked(graph, frames, self.name)
+        made = checked_plan(graph, frames, self.name)
         assert made.fetches <= 2 * graph.edges, "two fetches a pair are enough"
         assert plan(graph, frames, self.name).pages.tolist() == made.pages.tolist(), "the second plan differs"
 
@@ -58,7 +58,7 @@ class PlannerContract(Contract):
         """General, geometric, bipartite and complete graphs, and those of joins; with frames for all pages each is fetched once."""
         for graph in (general(), geometric(), bipartite(), complete(30, 40), join_graph(100), join_graph(100, same_order=True)):
             for frames in (2, 3, 17, 100, 5000):
-                made = checked(graph, frames, self.name)
+                made = checked_plan(graph, frames, self.name)
                 assert frames < graph.needed_pages or made.fetches == graph.needed_pages, "a page is fetched twice with frames for all"
 
     def test_a_graph_without_edges_needs_nothing(self) -> None:
@@ -134,7 +134,7 @@ class WatchedIndex(GivenIndex):
         return entries
 
 
-def watched(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
+def watch_rows(algorithm: Algorithm, index: WatchedIndex) -> Algorithm:
     """Memory holds no rows that the strategy has emitted, or written to a file."""
 
     def forget(request: Request) -> Request:
@@ -154,12 +154,14 @@ def relations(r_pages: int, s_pages: int) -> tuple[HeapFile, HeapFile]:
     return r, s
 
 
-def fetched(strategy: str, files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike, parameters: FetchParameters, batch: int = 7) -> int:
+def count_fetches(
+    strategy: str, files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike, parameters: FetchParameters, batch: int = 7
+) -> int:
     """Fetches of a strategy, whose results are those of the join index."""
-    return joined(strategy, files, entries, parameters, batch)[0]
+    return run_fetch(strategy, files, entries, parameters, batch)[0]
 
 
-def joined(
+def run_fetch(
     strategy: str, files: tuple[HeapFile, HeapFile], entries: npt.ArrayLike, parameters: FetchParameters, batch: int
 ) -> tuple[int, list[list[int]]]:
     """Fetches of a strategy, and its results, which are those of the join index, in their order.
@@ -172,7 +174,7 @@ def joined(
 
     def algorithm() -> Algorithm:
         yield Phase("fetch")
-        yield from watched(FETCHING.load(strategy).fetch(index, cache, parameters), index)
+        yield from watch_rows(FETCHING.load(strategy).fetch(index, cache, parameters), index)
 
     run = trace_only(algorithm(), files, results=lambda r, s: pairs.append(np.column_stack([r, s]))).total()
     graph = graph_of(files, rows)
@@ -223,7 +225,7 @@ class FetchContract(Contract):
     def test_every_entry_is_joined_once(self, entries: list[tuple[int, int]], memory: int, k: float, batch: int) -> None:
         """On any join index, in any memory: with no more pages than frames, and the same way every time."""
         files = relations(6, 6)
-        first, second = (joined(self.name, files, entries, FetchParameters(memory, FetchOptions(k=k)), batch) for _ in range(2))
+        first, second = (run_fetch(self.name, files, entries, FetchParameters(memory, FetchOptions(k=k)), batch) for _ in range(2))
         same = first == second  # pytest would look for minutes for the least difference of long lists
         assert same, "the second time is not like the first"
 
@@ -231,7 +233,7 @@ class FetchContract(Contract):
         """Relations of no page, or of one, are joined."""
         for files in (relations(0, 0), relations(0, 3), relations(1, 1)):
             entries = [(0, 0), (3, 1)] if files[0].pages else []
-            assert fetched(self.name, files, entries, FetchParameters(9)) >= len(entries)
+            assert count_fetches(self.name, files, entries, FetchParameters(9)) >= len(entries)
 
     def test_graphs_of_joins(self) -> None:
         """Larger graphs, an entry a pair of pages, in no order."""
@@ -241,9 +243,9 @@ class FetchContract(Contract):
             entries = np.array(pairs_of(zip(graph.first.tolist(), (graph.second - r_pages).tolist(), strict=True)))
             np.random.default_rng(5).shuffle(entries)
             for memory in (2, 5, 40):
-                assert fetched(self.name, files, entries, FetchParameters(memory), 100) > 0
+                assert count_fetches(self.name, files, entries, FetchParameters(memory), 100) > 0
 
     def test_rows_that_are_not_there_are_refused(self) -> None:
         for entries in ([(0, 24)], [(24, 0)], [(0, -1)]):
             with pytest.raises(InvalidParameterError, match="join index: row"):
-                fetched(self.name, relations(6, 6), entries, FetchParameters(9))
+                count_fetches(self.name, relations(6, 6), entries, FetchParameters(9))

@@ -53,7 +53,7 @@ class FilePass:
     def algorithm(self) -> Algorithm:
         """Partition, then read the buckets and hand out each tuple with its bucket's number."""
         yield Phase("partition")
-        yield from self._counted(distribute(self.file, self.files, self.buffers, self._route, self.parameters))
+        yield from self._count_held(distribute(self.file, self.files, self.buffers, self._route, self.parameters))
         assert self.seen == self.file.pages, f"{self.seen} of {self.file.pages} pages are routed"
         assert self.held == 0, "not all that was read is written at the end"
         for number, file in enumerate(self.files):
@@ -68,10 +68,10 @@ class FilePass:
         self.seen += pages
         numbers = tuples.keys % (len(self.files) + self.stay)
         goes = numbers < len(self.files)
-        self.held += self._bytes(self.file, tuples.chosen(goes)) if self.files else 0
-        yield from put(tuples.chosen(goes), numbers[goes])
+        self.held += self._bytes(self.file, tuples.select(goes)) if self.files else 0
+        yield from put(tuples.select(goes), numbers[goes])
 
-    def _counted(self, algorithm: Algorithm) -> Algorithm:
+    def _count_held(self, algorithm: Algorithm) -> Algorithm:
         """The same requests; what is read and not written yet fits in the buffers, whenever something is asked for."""
 
         def check(request: Request) -> Request:
@@ -86,7 +86,7 @@ class FilePass:
     def _bytes(file: File, tuples: Tuples) -> int:
         return int(file.layout.cell_sizes(tuples).sum())
 
-    def expected(self) -> Integers:
+    def expected_rows(self) -> Integers:
         """Rows and their buckets, by row."""
         keys = self.file.relation.keys(slice(None))
         rows = np.flatnonzero((keys != NULL_KEY) & (keys % (len(self.files) + self.stay) < len(self.files)))
@@ -102,7 +102,7 @@ def ran(one: FilePass) -> tuple[Integers, Run]:
     return pairs[np.lexsort(pairs.T[::-1])], run
 
 
-def taken(name: str, **options: int) -> dict[str, Any]:
+def accepted_options(name: str, **options: int) -> dict[str, Any]:
     """Options that a method takes, of those given."""
     return {option: value for option, value in options.items() if option in PARTITIONING.load(name).OPTIONS}
 
@@ -129,14 +129,14 @@ class PartitionContract(Contract):
         self, rows: int, buckets: int, sizes: tuple[int, int], page_io: bool, in_series: bool, stay: int, options: dict[str, int]
     ) -> None:
         """Of rows of all lengths, some of which stay in memory; by whole buffers, and a page a request."""
-        parameters = PartitionParameters(self.name, **taken(self.name, **options), page_io=page_io, in_series=in_series)
+        parameters = PartitionParameters(self.name, **accepted_options(self.name, **options), page_io=page_io, in_series=in_series)
         one = FilePass(rows, PartitionBuffers(*sizes, buckets), parameters, stay)
         found, run = ran(one)
         if in_series:
             singly = ran(FilePass(rows, one.buffers, replace(parameters, in_series=False), stay))[1]
             same = all(getattr(run.total(), what) == getattr(singly.total(), what) for what in ("reads", "writes", "pages"))
             assert same, "other requests are made in series than one by one"
-        assert np.array_equal(found, one.expected()), "a tuple is lost, doubled, or in another bucket"
+        assert np.array_equal(found, one.expected_rows()), "a tuple is lost, doubled, or in another bucket"
         phase = run.total()
         assert phase.pages_read == one.file.pages + phase.pages_written, "not every page is read once"
         assert not page_io or phase.requests == phase.pages, "a request is longer than a page"
@@ -180,7 +180,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 }
 
 
-def started(name: str, **more: int) -> Operator:
+def start_operator(name: str, **more: int) -> Operator:
     return PROGRAMS.load(name).start(ROWS.schema, **PARAMETERS.get(name, {}), **more)
 
 
@@ -190,7 +190,7 @@ def outcome(name: str, cuts: int, drives: int, **more: int) -> Counter[tuple[Any
     batches = [ROWS.slice(first, size) for first in range(0, ROWS.num_rows, size)]
     parts: list[pa.RecordBatch] = []
     for drive in range(drives):
-        operator = started(name, **more)
+        operator = start_operator(name, **more)
         parts += through([operator], batches[drive::drives])
     whole = operator.whole()
     rows = one_batch((whole or operator).schema, through([whole], parts) if whole else parts)
@@ -210,12 +210,12 @@ class ProgramContract(Contract):
             assert outcome(self.name, cuts, drives) == expected, f"other rows by {cuts} batches on {drives} drives"
 
     def test_work_is_counted_and_no_rows_give_no_error(self) -> None:
-        operator = started(self.name)
+        operator = start_operator(self.name)
         operator.step(ROWS)
         left = operator.finish()
         assert not left or PROGRAMS.load(self.name).BLOCKING, "BLOCKING is False, but rows are handed on after the last batch"
         work: Any = operator.work.values()
         assert all(isinstance(count, int | np.integer) and count >= 0 for count in work), "work is negative, or not whole"
         assert any(work), "no work is counted"
-        nothing = list(through([started(self.name)], [ROWS.slice(0, 0)]))
+        nothing = list(through([start_operator(self.name)], [ROWS.slice(0, 0)]))
         assert sum(each.num_rows for each in nothing) == 0, "rows are made of none"

@@ -26,7 +26,7 @@ _WRITTEN = References(np.array([7, -2, 7], np.int64), np.array([False, True, Fal
 _Listed = tuple[list[int], list[bool] | None]
 
 
-def listed(batches: Iterable[References]) -> _Listed:
+def list_references(batches: Iterable[References]) -> _Listed:
     """All references of some batches."""
     parts = list(batches)
     assert all(part.pages.dtype == np.int64 for part in parts), "ids of pages are not int64"
@@ -41,7 +41,7 @@ def page_example(name: str) -> tuple[bytes, _Listed]:
         return example.content, (list(example.pages), None if example.writes is None else list(example.writes))
     with folder() as place:
         member.write(iter([_WRITTEN]), place / "written")
-        return (place / "written").read_bytes(), listed([_WRITTEN])
+        return (place / "written").read_bytes(), list_references([_WRITTEN])
 
 
 class PageTraceContract(Contract):
@@ -54,7 +54,7 @@ class PageTraceContract(Contract):
         return load_page_format(self.name)
 
     def read(self, path: Path) -> _Listed:
-        return listed(self.format.references(path))
+        return list_references(self.format.references(path))
 
     def test_its_files_are_recognised_and_no_others(self) -> None:
         """Files of formats with another name are not taken for its own, unless the format is generic."""
@@ -104,7 +104,7 @@ class PageTraceContract(Contract):
         data, _ = page_example(self.name)
         at = int(where * len(data))
         with folder() as place:
-            for read in (self.format.recognise, lambda path: listed(islice(self.format.references(path), 2))):
+            for read in (self.format.recognise, lambda path: list_references(islice(self.format.references(path), 2))):
                 is_refused(place / "damaged", data[:at] + foreign + data[at + size :], read)
 
     def test_a_file_that_is_cut_short_gives_no_wrong_reference(self) -> None:
@@ -129,5 +129,5 @@ class PageTraceContract(Contract):
                 pytest.skip(str(problem))
             assert self.format.recognise(place / "written"), "it does not recognise what it wrote"
             pages, writes = self.read(place / "written")
-        wanted = listed(batches)
+        wanted = list_references(batches)
         assert pages == wanted[0] and writes in (None, wanted[1]), "other references come back"

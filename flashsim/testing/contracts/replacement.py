@@ -18,7 +18,7 @@ from flashsim.storage.pool.buffer_pool import BufferPool
 from flashsim.storage.pool.reference import TOOK_FREE, WAS_RESIDENT, WRITE_BACK, PlainPool
 from flashsim.storage.pool.simulation import PlainSimulation, Simulation, simulation
 from flashsim.testing.contract import Contract, examples
-from flashsim.testing.pools import forms, next_uses, numbered
+from flashsim.testing.pools import forms, next_uses, pages_of_letters
 
 __all__ = ["ReplacementContract"]
 
@@ -29,13 +29,13 @@ STEPS = st.lists(st.tuples(st.sampled_from(_DONE), st.integers(FIRST_PAGE, FIRST
 PAGES = st.lists(st.integers(FIRST_PAGE, FIRST_PAGE + 9), max_size=80)
 
 
-def loaded(name: str) -> ReplacementPolicy:
+def load_policy(name: str) -> ReplacementPolicy:
     """A policy, loaded once unless its file changes."""
-    return _loaded(name, Path(name).stat().st_mtime_ns if name.endswith(".py") else 0)
+    return _load_policy(name, Path(name).stat().st_mtime_ns if name.endswith(".py") else 0)
 
 
 @cache
-def _loaded(name: str, changed: int) -> ReplacementPolicy:
+def _load_policy(name: str, changed: int) -> ReplacementPolicy:
     return replacement_policy(name)
 
 
@@ -43,7 +43,7 @@ def with_drawn(name: str, data: st.DataObject) -> ReplacementPolicy:
     """A policy with the values that it has, or with any others that it takes."""
     declared = REPLACEMENT.load(name).PARAMETERS
     if not declared or data.draw(st.booleans(), "as it is"):
-        return loaded(name)
+        return load_policy(name)
     values = {
         each: data.draw(st.sampled_from([one.least, one.most]) | st.integers(one.least, min(one.most, one.least + 8)), each)
         for each, one in declared.items()
@@ -114,14 +114,14 @@ def fewest_misses(frames: int, pages: Iterable[int]) -> int:
 
 def misses(name: str, pages: list[int], frames: int) -> int:
     """Misses of a policy that begins with an empty pool."""
-    pool = simulation(loaded(name), frames)
+    pool = simulation(load_policy(name), frames)
     pool.refer(np.array(pages, np.int32), None, np.array(next_uses(pages, [False] * len(pages)), np.int32))
     return pool.counts.misses
 
 
 def is_included(policy: ReplacementPolicy, text: str, small: int, large: int) -> bool:
     """Whether a larger pool holds all that a smaller one holds, at any time."""
-    pages = numbered(text)
+    pages = pages_of_letters(text)
     pools = [forms(policy, frames)[0] for frames in (small, large)]
     writes = [letter.isupper() for letter in text]
     for page, write, use in zip(pages, writes, next_uses(pages, writes), strict=True):
@@ -150,7 +150,7 @@ class ReplacementContract(Contract):
         self, steps: list[tuple[str, int]], frames: int, data: st.DataObject | None
     ) -> None:
         """After each step both forms hold the same, whatever is referenced, changed, pinned, written back and dropped in between."""
-        policy = loaded(self.name) if data is None else with_drawn(self.name, data)
+        policy = load_policy(self.name) if data is None else with_drawn(self.name, data)
         pools, ledger = forms(policy, frames), Ledger(frames)
         references = [(page, action == WRITE) for action, page in steps if action in (READ, WRITE)]
         uses = iter(next_uses([page for page, _ in references], [write for _, write in references]))
@@ -188,7 +188,7 @@ class ReplacementContract(Contract):
     def test_the_one_page_that_is_not_pinned_leaves(self, turns: list[tuple[int, int, bool]], frames: int) -> None:
         """Wherever it stands, and whatever was dropped since the pool was filled; a page that is there can be used whatever is pinned."""
         turns = [*((FIRST_PAGE + frame, 0, False) for frame in range(frames)), *turns]
-        pools, uses = forms(loaded(self.name), frames), next_uses([page for page, _, _ in turns], [False] * len(turns))
+        pools, uses = forms(load_policy(self.name), frames), next_uses([page for page, _, _ in turns], [False] * len(turns))
         for (page, place, drop), use in zip(turns, uses, strict=True):
             for pool in pools:
                 held = sorted(pool.held_pages())
@@ -251,13 +251,13 @@ class ReplacementContract(Contract):
         """The inclusion property, of a policy that claims it by INCLUSION."""
         if not REPLACEMENT.load(self.name).INCLUSION:
             pytest.skip("the policy does not say so by INCLUSION")
-        assert is_included(loaded(self.name), text, sizes[0], sum(sizes))
+        assert is_included(load_policy(self.name), text, sizes[0], sum(sizes))
 
     def test_the_future_decides_if_future_says_so(self) -> None:
         """A third page enters: which of two leaves depends on which is asked for next, or does not."""
-        policy, leaving = loaded(self.name), set[int]()
+        policy, leaving = load_policy(self.name), set[int]()
         for text in ("abca", "abcb"):
-            pool, pages = forms(policy, 2)[0], numbered(text)
+            pool, pages = forms(policy, 2)[0], pages_of_letters(text)
             leaving.add([pool.refer(page, next_use=use) for page, use in zip(pages, next_uses(pages, [False] * 4), strict=True)][2])
         assert policy.future == (len(leaving) > 1), f"FUTURE is {policy.future}, but two futures give {len(leaving)} victims"
 
@@ -283,7 +283,7 @@ class ReplacementContract(Contract):
         if policy.plain is None:
             return
         pool = PlainPool(policy, 2)
-        first, second, third = numbered("abc")
+        first, second, third = pages_of_letters("abc")
         for page in (first, second):
             pool.refer(page)
             pool.pins.add(page)

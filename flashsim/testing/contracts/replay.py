@@ -42,7 +42,7 @@ def trace(count: int, kinds: int = 3, **more: Any) -> list[pa.RecordBatch]:
     ]
 
 
-def replayed(engine: Engine, path: Path, batches: list[pa.RecordBatch], pace: str, depth: int = 1) -> tuple[pa.Table, Completions]:
+def replay_trace(engine: Engine, path: Path, batches: list[pa.RecordBatch], pace: str, depth: int = 1) -> tuple[pa.Table, Completions]:
     """Requests and completions that an engine reports to its observer."""
     seen: list[tuple[pa.RecordBatch, Completions]] = []
     with RealDevice(path, SIZE, allow_write=True, replace=True) as device:
@@ -51,7 +51,7 @@ def replayed(engine: Engine, path: Path, batches: list[pa.RecordBatch], pace: st
     return table, np.concatenate([done for _, done in seen])
 
 
-def moved(batches: list[pa.RecordBatch]) -> Counter[tuple[int, int, int]]:
+def count_moves(batches: list[pa.RecordBatch]) -> Counter[tuple[int, int, int]]:
     """How often each read or write occurs."""
     rows = (zip(*(column(batch, name).tolist() for name in ("operation", "offset", "length")), strict=True) for batch in batches)
     return Counter(row for batch in rows for row in batch if row[0] != FLUSH)
@@ -89,8 +89,8 @@ class ReplayContract(Contract):
         for depth in (1, 8):
             batches = trace(200)
             with zeros() as path:
-                table, done = replayed(self.engine, path, batches, "asap", depth)
-            assert moved(table.to_batches()) == moved(batches), "other requests are told than the trace has"
+                table, done = replay_trace(self.engine, path, batches, "asap", depth)
+            assert count_moves(table.to_batches()) == count_moves(batches), "other requests are told than the trace has"
             assert (done["submitted"] <= done["started"]).all() and (done["started"] < done["completed"]).all(), "times are out of order"
             assert np.array_equal(done["completed"], table.column("completed").to_numpy()), "requests and completions tell other times"
             assert not table.column("think").to_numpy().any(), "requests that do not wait have think times"
@@ -109,10 +109,10 @@ class ReplayContract(Contract):
     def test_what_is_written_changes_and_nothing_else(self) -> None:
         batches = trace(60)
         with zeros() as path:
-            replayed(self.engine, path, batches, "asap", 4)
+            replay_trace(self.engine, path, batches, "asap", 4)
             changed = np.fromfile(path, np.uint8).reshape(-1, BLOCK).any(axis=1)
         written = np.zeros(SIZE // BLOCK, bool)
-        for operation, offset, length in moved(batches):
+        for operation, offset, length in count_moves(batches):
             written[offset // BLOCK : (offset + length) // BLOCK] |= operation == WRITE
         assert np.array_equal(changed, written), f"{np.count_nonzero(changed)} blocks change, and {np.count_nonzero(written)} are written"
 
@@ -124,7 +124,7 @@ class ReplayContract(Contract):
         due = (2 * number + 300 * (number >= few)) * MILLISECONDS  # a slow machine serves a few as well before the pause ends
         for _ in range(_ATTEMPTS):
             with zeros() as path:
-                _, done = replayed(engine, path, trace(40, kinds=2, arrival=5000 * MILLISECONDS + due), "timed")
+                _, done = replay_trace(engine, path, trace(40, kinds=2, arrival=5000 * MILLISECONDS + due), "timed")
             early = np.flatnonzero(done["started"][few:] < 0.9 * due[few:])  # fio makes up for what it slept too long; its log has whole ms
             if not len(early):
                 break

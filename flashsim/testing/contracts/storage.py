@@ -144,7 +144,7 @@ def _file(source: Source, column: str, page_size: int, page_format: str) -> Heap
     return heap_file(load_pair(source, source, column, column)[0], page_size, page_format=page_format)
 
 
-def _held(source: Source, page_format: str) -> Source:
+def _storable(source: Source, page_format: str) -> Source:
     """The rows, with texts in columns of several types if the format has no such columns."""
     try:
         _file(source, source.names[0], 8192, page_format)
@@ -204,7 +204,7 @@ class SourceContract(Contract):
         """By each column as a key, on pages of every format, small, middling and large."""
         with self.example() as given:
             for name in PAGE_FORMATS.names():
-                source, sizes = _held(given, name), page_sizes(name)
+                source, sizes = _storable(given, name), page_sizes(name)
                 for column in source.names:
                     for page_size in (sizes[0], sizes[len(sizes) // 2], sizes[-1]):
                         file = _file(source, column, page_size, name)
@@ -216,7 +216,7 @@ class SourceContract(Contract):
     def test_columns_are_found_where_their_parts_alone_are(self) -> None:
         with self.example() as given:
             for name in PAGE_FORMATS.names():
-                source = _held(given, name)
+                source = _storable(given, name)
                 file = _file(source, source.names[0], 2048, name)
                 data = file.layout.encode(file.run(0, file.pages))
                 whole = source.take(np.arange(source.rows))

@@ -23,7 +23,7 @@ from traces.workload.base import FAMILY, WorkloadRun, WorkloadSpace
 __all__ = ["ReferencesContract", "TransactionContract", "WorkloadContract"]
 
 
-def needed(declared: type[Any]) -> str:
+def needed_values(declared: type[Any]) -> str:
     """Values of the parameters that have no default: a thousand, or the least."""
     fields = [field for field in dataclasses.fields(declared) if field.default is dataclasses.MISSING]
     return ",".join(f"{field.name.replace('_', '-')}={max(field.metadata.get('least') or 0, 1000)}" for field in fields)
@@ -46,7 +46,7 @@ def check_declared(declared: type[Any], values: str, made: Callable[[str], objec
             assert refusal and "\n" not in refusal, f"{option}={wrong} is not refused in one line: {refusal}"
 
 
-def drawn(text: str) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def draw_references(text: str) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """All pages that are asked for, and which of the references write."""
     batches = list(generated_trace(text).batches())
     assert all(0 < len(batch.pages) <= BATCH for batch in batches), f"a batch is empty, or has more than {BATCH} references"
@@ -62,7 +62,7 @@ class ReferencesContract(Contract):
     @property
     def values(self) -> str:
         """Parameters of small references."""
-        return needed(GENERATORS.load(self.name).Stream)
+        return needed_values(GENERATORS.load(self.name).Stream)
 
     def text(self, more: str) -> str:
         """How references are asked for."""
@@ -71,16 +71,16 @@ class ReferencesContract(Contract):
     def test_a_seed_makes_as_many_references_as_are_asked_for(self) -> None:
         """In more than one batch, the same ones every time, of pages below the most that there are."""
         count = BATCH + 1000
-        pages, writes = drawn(self.text(f"references={count}"))
+        pages, writes = draw_references(self.text(f"references={count}"))
         assert len(pages) == len(writes) == count, f"{count} references are asked for, and {len(pages)} made"
         assert pages.dtype == np.int64 and writes.dtype == np.bool_, f"pages are {pages.dtype}, writes {writes.dtype}"
         most = generated_trace(self.text(f"references={count}")).stream.most_pages
         assert pages.min() >= 0 and (most is None or pages.max() < most), f"pages {pages.min()} to {pages.max()} of {most}"
-        again = drawn(self.text(f"references={count},seed=0"))
+        again = draw_references(self.text(f"references={count},seed=0"))
         assert np.array_equal(again[0], pages) and np.array_equal(again[1], writes), "the same seed makes other references"
 
     def test_another_seed_makes_other_references(self) -> None:
-        first, second = (drawn(self.text(f"references=5000,seed={seed}"))[0] for seed in (0, 1))
+        first, second = (draw_references(self.text(f"references=5000,seed={seed}"))[0] for seed in (0, 1))
         if np.array_equal(first, second):
             pytest.skip("nothing is drawn: seeds 0 and 1 make the same")
 
@@ -88,7 +88,7 @@ class ReferencesContract(Contract):
         texts = [self.text(f"references={count}") for count in (BATCH + 1000, 5000)]
         if len({generated_trace(text).stream.most_pages for text in texts}) > 1:
             pytest.skip("its pages grow with the references")
-        many, few = map(drawn, texts)
+        many, few = map(draw_references, texts)
         assert all(np.array_equal(one[:5000], other) for one, other in zip(many, few, strict=True)), "5000 are not the first of more"
 
     def test_every_parameter_is_declared_and_checked(self) -> None:
@@ -123,7 +123,7 @@ class TransactionContract(Contract):
     @property
     def values(self) -> str:
         """Parameters of a small one."""
-        return needed(WORKLOADS.load(self.name).Workload)
+        return needed_values(WORKLOADS.load(self.name).Workload)
 
     def stream(self, more: str = "") -> TransactionWorkload:
         made = workload(f"{self.name}:{','.join(each for each in (self.values, more) if each)}")

@@ -244,8 +244,8 @@ def test_a_run_is_made_again_from_the_table_of_runs(result: Result, folder: Path
 
 
 def test_several_claims_and_exhibits_of_a_paper() -> None:
-    ((paper, claims, exhibits),) = papers.chosen("do2012/tpc-c,fig4.9,plans")
+    ((paper, claims, exhibits),) = papers.select_papers("do2012/tpc-c,fig4.9,plans")
     assert [each.id for each in claims] == ["fig3.1-c", "fig3.7", "tac-waste", "fig4.9"]
     assert exhibits == [name for name in paper.exhibits if name in ("tpc-c", "filling", "plans")]
     with pytest.raises(UnknownNameError, match="'nothing' is unknown"):
-        papers.chosen("do2012/tpc-c,nothing")
+        papers.select_papers("do2012/tpc-c,nothing")

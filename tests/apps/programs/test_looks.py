@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.apps.programs.images import ImageFolder, looked_at, watched
+from flashsim.apps.programs.images import ImageFolder, paths_looked_at, watch_command
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 
@@ -30,6 +30,6 @@ pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace is no
 def test_files_that_a_check_names_or_opens(tmp_path: Path, check: str, named: set[str]) -> None:
     folder = ImageFolder(tmp_path, 0)
     image = {"shop": b"apples", "in/deep": b"pears", "link//": b"shop", "b\udcff": b"bytes"}
-    code, output = folder.look(image, b"", watched(f"{check}; exit 3", tmp_path / "calls"), 60)
+    code, output = folder.look(image, b"", watch_command(f"{check}; exit 3", tmp_path / "calls"), 60)
     assert code == 3, output
-    assert looked_at(tmp_path / "calls", folder.root) & {*image, "gone"} == named
+    assert paths_looked_at(tmp_path / "calls", folder.root) & {*image, "gone"} == named

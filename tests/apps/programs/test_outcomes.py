@@ -93,7 +93,7 @@ def test_all_outcomes_are_those_of_a_plain_enumeration(seed: int) -> None:
     remains = list(all_of_them.take(MANY))
     assert images(state, remains) == plain_images(state)
     assert all_of_them.possible is not None and len(remains) == all_of_them.possible.total() == all_of_them.tried.total()
-    assert not all_of_them.untried()
+    assert not all_of_them.untried_classes()
 
 
 @pytest.mark.deep
@@ -155,9 +155,9 @@ def test_all_pages_and_the_ends_of_all_files_are_torn_or_lost_before_any_draw(se
 
 def test_classes_that_were_never_tried_are_named() -> None:
     few = outcomes(six_pages())
-    assert len(list(few.take(2))) == 2 and "all kept" not in few.untried() and "1 lost, 1 torn" in few.untried()
+    assert len(list(few.take(2))) == 2 and "all kept" not in few.untried_classes() and "1 lost, 1 torn" in few.untried_classes()
     list((more := outcomes(six_pages())).take(60))
-    assert set(more.untried()) < set(few.untried()) and "1 lost, 1 torn" not in more.untried()
+    assert set(more.untried_classes()) < set(few.untried_classes()) and "1 lost, 1 torn" not in more.untried_classes()
 
 
 def test_effects_too_many_to_be_counted_are_drawn_as_well() -> None:

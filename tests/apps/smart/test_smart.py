@@ -143,7 +143,7 @@ def drawn_join(rng: random.Random, drives: int) -> tuple[str, dict[str, StoredTa
     column, distinct = rng.choice([("a", 1000), ("g", 5000)])
     tables = {"t": table(rng.choice(["pax", "sqlite"])), "u": build_side(rng.choice([1000, 20_000, 100_000]), distinct)}
     if rng.random() < 0.5:
-        tables = {name: each.partitioned(by, drives) for (name, each), by in zip(tables.items(), (column, "k"), strict=True)}
+        tables = {name: each.partition_by(by, drives) for (name, each), by in zip(tables.items(), (column, "k"), strict=True)}
     outputs, where = rng.choice(["count(*)", "sum(b), max(v)", "a, v"]), f"WHERE b < {rng.choice([-2, 0, 4])} AND v < {rng.choice([-2, 4])}"
     return f"SELECT {outputs} FROM t JOIN u ON t.{column} = u.k {where}", tables
 
@@ -320,7 +320,7 @@ def test_grants_of_memory_follow_the_smaller_build_side() -> None:
     sources = {name: StoredTable.of(name, TableRecords(name, pa.table(each)), 8192, "pax") for name, each in tables.items()}
     plan = plan_of("SELECT a, pad FROM t JOIN u ON a = k", {name: each.schema for name, each in sources.items()}, {"t": 2, "u": 1})
     used, placements = machine(4, memory=18 << 20), []
-    for each in (sources, {"t": sources["t"].partitioned("a", 4), "u": sources["u"].partitioned("k", 4)}):
+    for each in (sources, {"t": sources["t"].partition_by("a", 4), "u": sources["u"].partition_by("k", 4)}):
         best = estimates(plan, each, used).best("drive")
         placements.append(best.stages)
         assert simulated(plan, each, used, best) > 0

@@ -91,7 +91,7 @@ def draw(seed: int) -> tuple[str, Plan, dict[str, StoredTable], SmartMachine]:
         side = {"k": values.permutation(size) % max(distinct, size // 2), "v": values.normal(size=size)}
         tables["u"] = stored("u", side | {"more": ["y" * rng.choice([0, 50])] * size})
         if rng.random() < 0.3:
-            tables = {name: each.partitioned(by, used.drives) for (name, each), by in zip(tables.items(), (column, "k"), strict=True)}
+            tables = {name: each.partition_by(by, used.drives) for (name, each), by in zip(tables.items(), (column, "k"), strict=True)}
         if rng.random() < 0.3:
             query = f"SELECT {rng.choice(['a, b', 'count(*)'])} FROM t WHERE {where} AND {column} IN (SELECT k FROM u WHERE {below})"
         else:

@@ -35,8 +35,8 @@ def test_memory_is_what_the_join_holds(files: tuple[HeapFile, HeapFile], name: s
     moments, requests = memory_by_request(algorithm, (one, other), parameters.fudge)
     assert moments[-1].requests == requests >= len(moments) > 10
     # Equal chunks of R may exceed their buffer by less than F pages (`models.allocation.buffers.NestedLoopsAllocation`).
-    assert max(each.used for each in moments) <= parameters.memory + (math.ceil(parameters.fudge) if name == "bnl" else 0)
-    assert max(each.used for each in moments) > parameters.memory // 2
+    assert max(each.used_buffers for each in moments) <= parameters.memory + (math.ceil(parameters.fudge) if name == "bnl" else 0)
+    assert max(each.used_buffers for each in moments) > parameters.memory // 2
     if name == "grace-hash":
         partitioning = [each for each in moments if each.phase == "partition"]
         assert {len(each.outputs) for each in partitioning} == {allocation.buckets}
@@ -45,9 +45,9 @@ def test_memory_is_what_the_join_holds(files: tuple[HeapFile, HeapFile], name: s
         assert {each.table for each in partitioning} == {0}
         assert max(each.table for each in moments) <= allocation.phase2_workspace + 2  # buckets differ a little
     steps = memory_in_steps("t", algorithm, (one, other), parameters.memory, allocation, parameters.fudge)
-    assert f"Request {requests} of {requests}; {moments[-1].used} of 16 pages in use" in steps.frames[-1].caption
+    assert f"Request {requests} of {requests}; {moments[-1].used_buffers} of 16 pages in use" in steps.frames[-1].caption
     for frame, each in zip(steps.frames, moments, strict=False) if len(steps) == len(moments) else ():
-        assert sum("pages in use" in shape.text and shape.kind != "free" for shape in frame.shapes) == each.used
+        assert sum("pages in use" in shape.text and shape.kind != "free" for shape in frame.shapes) == each.used_buffers
 
 
 def test_what_cannot_be_watched_is_refused(files: tuple[HeapFile, HeapFile]) -> None:

@@ -16,7 +16,7 @@ from flashsim.ssd.ftl.base import TRANSLATE
 from tests.processes import end, wait_until
 from tests.yardstick import seconds
 
-pytestmark = pytest.mark.skipif(not kernel.compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+pytestmark = pytest.mark.skipif(not kernel.is_compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 
 
 @pytest.fixture

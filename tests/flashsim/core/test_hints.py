@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import compiled, lean_kernel
+from flashsim.core.kernel import is_compiled, lean_kernel
 from flashsim.core.request import Integers
 
 
@@ -28,7 +28,7 @@ def test_a_hint_reads_nothing() -> None:
     assert hinted_sum(np.arange(1000), np.array([5, -1, 999, 10**9])) == 1004
 
 
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 def test_a_hint_is_an_instruction() -> None:
     space: dict[str, Any] = {"prefetch": prefetch}
     exec("def hinted(values, place):\n    prefetch(values, place)\n    return len(values)\n", space)  # without a file: not kept compiled

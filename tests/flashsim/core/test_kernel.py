@@ -19,7 +19,7 @@ from flashsim.core import kernel as kernel_module
 from flashsim.core.source_files import SourceTree, source_tree
 
 ROOT = Path(kernel_module.__file__).parents[2]
-pytestmark = pytest.mark.skipif(not kernel_module.compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+pytestmark = pytest.mark.skipif(not kernel_module.is_compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 
 PROGRAM = """
 from flashsim.core.kernel import cache_folder
@@ -37,7 +37,7 @@ def make_copy(folder: Path) -> Path:
     (home / "flashsim" / "step.py").write_text("STEP = 1\n")
     (home / "flashsim" / "between.py").write_text("from flashsim.step import (\n    STEP,\n)\n")
     (home / "flashsim" / "unrelated.py").write_text("")
-    shelf = "from flashsim.between import STEP\nfrom flashsim.core.kernel import compiled, kernel\n\n\n"
+    shelf = "from flashsim.between import STEP\nfrom flashsim.core.kernel import is_compiled, kernel\n\n\n"
     (home / "flashsim" / "shelf.py").write_text(shelf + "@kernel\ndef add(value: int) -> int:\n    return value + STEP\n")
     return home
 
@@ -180,7 +180,7 @@ def _digits(value: int) -> int:
 
 
 def test_what_kernels_call_is_compiled_once_whatever_constants_they_give_and_without_wrappers() -> None:
-    called = cast(kernel_module._Kernel, _below).called
+    called = cast(kernel_module._Kernel, _below).as_callee
     for limit in (10, 100):
         called.get_call_template([types.literal(limit), types.int64], {})
         called.get_call_template([types.int64], {"value": types.literal(limit)})

@@ -11,7 +11,7 @@ import pytest
 from numba import types
 
 from flashsim.core.errors import FlashsimError
-from flashsim.core.kernel import compiled, kernel_of, lean_kernel
+from flashsim.core.kernel import is_compiled, kernel_of, lean_kernel
 from flashsim.core.members import Family
 from flashsim.core.policies import Policies, Policy, policy_vector
 from flashsim.core.records import VECTOR
@@ -74,13 +74,13 @@ def test_each_call_goes_to_the_member_that_was_named(tmp_path: Path) -> None:
     assert values.tolist() == [1, 20, 100]
 
 
-@pytest.mark.skipif(not compiled(), reason="nothing is compiled")
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 def test_one_array_crosses_for_all_policies(tmp_path: Path) -> None:
     policies = policy_vector({FIRST: write_member(tmp_path, 3), SECOND: write_member(tmp_path, 3)})
     assert policies.dtype == np.int64 and policies.shape == (2,)
 
 
-@pytest.mark.skipif(not compiled(), reason="nothing is compiled")
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from numba import types
 
-from flashsim.core.kernel import compiled, kernel_of, lean_kernel
+from flashsim.core.kernel import is_compiled, kernel_of, lean_kernel
 from flashsim.core.records import MATRIX, VECTOR
 from flashsim.core.request import Integers
 from flashsim.core.state_table import State, StateTable, state_of
@@ -79,7 +79,7 @@ def test_a_copy_works_on_arrays_of_its_own() -> None:
     assert not whole.rows.sums.any() and copied_whole.rows.sums.any()
 
 
-@pytest.mark.skipif(not compiled(), reason="uncompiled kernels take any array")
+@pytest.mark.skipif(not is_compiled(), reason="uncompiled kernels take any array")
 def test_an_array_of_another_kind_is_refused() -> None:
     whole = make_whole()
     for other in (np.zeros((3, 2), np.int64), np.zeros((3, 2), np.int32, order="F"), np.zeros(3, np.int64)):

@@ -46,7 +46,7 @@ def test_flash_drives(kind: type[SsdEngine | SsdSpecification]) -> None:
         model, other = kind(parameters), kind(parameters)
         model.submit(requests, one_command_each(requests), at)
         found, events = stepped(model)
-        assert np.array_equal(found, drives.served(other, requests, at)), f"seed {seed}"
+        assert np.array_equal(found, drives.serve_all(other, requests, at)), f"seed {seed}"
         assert events >= len(np.unique(found["completed"]))
 
 

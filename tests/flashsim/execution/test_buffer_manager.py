@@ -20,7 +20,7 @@ from flashsim.device.device import Device
 from flashsim.device.file import RealDevice
 from flashsim.execution.backend import drive
 from flashsim.execution.buffer_manager import BufferManager, Fixed
-from flashsim.execution.drivers import needed_size, run_strands, simulate, trace_only, unbounded
+from flashsim.execution.drivers import needed_size, run_strands, simulate, trace_only, unbounded_volume
 from flashsim.execution.file_access import FileAccess, Group
 from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Cpu, Read, Sleep, Spawn, Wait, Write
@@ -60,7 +60,7 @@ class Stored(FileAccess):
     """A driver's backend that keeps what is durable, and lets no time pass."""
 
     def __init__(self, files: list[HeapFile]) -> None:
-        super().__init__(unbounded(), ColumnContent())
+        super().__init__(unbounded_volume(), ColumnContent())
         self.runs = [Run("stored")]
         for file in files:
             self.volume.add(file)
@@ -117,7 +117,7 @@ def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frame
                 yield from manager.flush(*((None, None) if which == 2 else (files[which], np.array([told]))))
             elif what == "forget":
                 page = manager.pool.numbers_of(files[which], np.array([told]))
-                if (which, told) in fixed_by_any() or page in manager.pool.changed():
+                if (which, told) in fixed_by_any() or page in manager.pool.dirty_pages():
                     with pytest.raises(InvalidParameterError, match="it is fixed|it has changes that are not written"):
                         manager.forget(files[which], np.array([told]))
                 else:
@@ -147,7 +147,7 @@ def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frame
 
     drive(algorithm(), backend)
     assert {(number, page): rows for number, file in enumerate(files) for page, rows in enumerate(backend.pages(file))} == truth
-    assert not len(manager.pool.changed())
+    assert not len(manager.pool.dirty_pages())
 
 
 def asked_for(algorithm: Algorithm, backend: Stored) -> list[tuple[str, list[int]]]:

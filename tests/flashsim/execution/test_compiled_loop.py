@@ -44,7 +44,7 @@ def agree(seed: int) -> None:
     )
     loop.run(completions=COMPLETIONS)
     expected = SpecifiedSystem([models for _, models, _ in devices], stripes, clients, pages).run(COMPLETIONS)
-    assert np.array_equal(loop.completed, expected), f"seed {seed}"
+    assert np.array_equal(loop.log_rows, expected), f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -71,7 +71,7 @@ def test_it_stops_and_goes_on_anywhere() -> None:
         stepped.run(until)
         assert stepped.now <= until
     stepped.run(completions=400)
-    assert np.array_equal(whole.completed, stepped.completed) and len(whole.completed) == 400
+    assert np.array_equal(whole.log_rows, stepped.log_rows) and len(whole.log_rows) == 400
 
 
 def test_long_work_keeps_the_tables_of_its_engines_small() -> None:
@@ -149,7 +149,7 @@ def test_a_copy_goes_on_by_itself() -> None:
     copy.run(completions=200)
     assert loop.completions == 100
     loop.run(completions=200)
-    assert np.array_equal(copy.completed, loop.completed)
+    assert np.array_equal(copy.log_rows, loop.log_rows)
 
 
 def test_drives_must_be_some_and_different() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE, make_requests
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
@@ -32,7 +32,7 @@ print(len(recorder.buffer))
 """
 
 
-@pytest.mark.skipif(not compiled(), reason="kernels run as plain Python")
+@pytest.mark.skipif(not is_compiled(), reason="kernels run as plain Python")
 def test_a_second_process_compiles_nothing() -> None:
     for _ in range(2):
         finished = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=seconds(250))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.hdd.description import SPARING
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.state import geometry as kernels
@@ -86,7 +86,7 @@ def test_the_hp_c2247as_outer_zone() -> None:
 def test_kernels_find_what_the_walk_finds(seed: int) -> None:
     drive = deep_drive(seed)
     locator, extents = Geometry(drive), extent_table(drive)
-    for sector in range(0, drive.sectors, 1 if compiled() else 7):
+    for sector in range(0, drive.sectors, 1 if is_compiled() else 7):
         place = locator.locate(sector)
         extent = kernels.extent_of(extents, sector)
         track = kernels.track_of(extents, extent, sector)

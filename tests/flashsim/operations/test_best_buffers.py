@@ -7,7 +7,7 @@ import pytest
 from flashsim.apps.papers.do2009 import open_questions, other_runs
 from flashsim.apps.papers.do2009.open_questions import Allocations, Case, Hardware, HybridRule
 from flashsim.apps.papers.do2009.other_runs import SHARE
-from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, laid_out
+from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, lay_out_setup
 from flashsim.device import presets
 from flashsim.experiments.runs.jobs import JobResult, Results, Settings
 
@@ -82,7 +82,7 @@ def test_no_join_on_any_device_is_slower_than_with_the_buffers_of_haas(memory: i
 
 
 def test_files_lie_anywhere_on_a_disk_and_near_the_begin_of_flash() -> None:
-    files = laid_out(Setup("bnl", 600), 0.0005, 2009)[0]
+    files = lay_out_setup(Setup("bnl", 600), 0.0005, 2009)[0]
     disk, flash = (other_runs.places(name, files, 2009) for name in (SOME[2], "nvme-tlc-1tb"))
     assert max(drive.start for drive in disk) > 10e9 and max(drive.start for drive in flash) < other_runs.FLASH_PLACES
     assert len({drive.start for drive in disk}) == other_runs.PLACES and all(drive.start % 2**20 == 0 for drive in disk + flash)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.apps.papers.do2009.other_runs import PLACES, bytes_needed, places
-from flashsim.apps.papers.do2009.runs import Setup, laid_out
+from flashsim.apps.papers.do2009.runs import Setup, lay_out_setup
 from flashsim.core.request import READ, WRITE, Completions, Requests
 from flashsim.device import presets
 from flashsim.experiments.formulas.drives import drive_of
@@ -34,7 +34,7 @@ class Operations:
 
 def executed_and_told(memory: int, input: int) -> tuple[float, float]:
     """Bursts a write while the paper's relations are partitioned, executed and told."""
-    files, setting = laid_out(Setup("grace-hash", memory), SCALE, 2009)
+    files, setting = lay_out_setup(Setup("grace-hash", memory), SCALE, 2009)
     r, s = sorted(file.pages for file in files)
     buckets = math.ceil(1.2 * r / (0.95 * setting.memory))
     table, output = math.ceil(1.2 * r / buckets), (setting.memory - input) // buckets
@@ -59,7 +59,7 @@ def test_bursts_are_as_many_as_executed(memory: int, input: int) -> None:
 @pytest.mark.parametrize("memory, input, output", [(100, 60, 58), (100, 160, 48), (300, 192, 432)])
 def test_a_disk_partitions_as_fast_as_told(memory: int, input: int, output: int) -> None:
     """On all disks with the room, the mean over places within a tenth: with fast media, writing behind hides the arm's moves."""
-    files, setting = laid_out(Setup("grace-hash", memory), SCALE, 2009)
+    files, setting = lay_out_setup(Setup("grace-hash", memory), SCALE, 2009)
     r, s = sorted(file.pages for file in files)
     buckets = (setting.memory - input) // output
     sizes = Sizes(r, s, *sorted(heap_file(file.relation, 8192).pages for file in files), setting.memory)

@@ -90,7 +90,7 @@ def test_help_lists_the_members_that_exist(flashsim: Run, monkeypatch: pytest.Mo
     Path("other.py").write_text("def join(): ...")
     Path("broken.py").write_text("def (")
     point = EntryPoint("theirs", "theirs.join", "flashsim.joins")
-    monkeypatch.setattr(members, "_installed", lambda group: EntryPoints([point] if group == "flashsim.joins" else []))
+    monkeypatch.setattr(members, "_entry_points", lambda group: EntryPoints([point] if group == "flashsim.joins" else []))
     shown = listed("join")
     assert "theirs" in JOINS.names()
     assert f"One of {', '.join(JOINS.names())}, ./mine.py; or a Python file" in shown and "./other.py" not in shown

@@ -87,7 +87,7 @@ def test_every_extension_is_drawn_crashed_saved_and_recovered(here: Path) -> Non
     for design in EXTENSIONS:
         survival = single.crash(drawn_history(7, "mmr", extension=design))
         survival.save(here / f"{design}.json")
-        assert load(here / f"{design}.json").history == survival.history and not single.recovered(survival).wrong
+        assert load(here / f"{design}.json").history == survival.history and not single.recover_crash(survival).wrong
 
 
 def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -> None:

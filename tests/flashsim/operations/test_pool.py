@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flashsim as fs
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.units import KIB, MB, SECONDS
 from flashsim.execution.compiled_loop import Striped
 from flashsim.experiments.designs import report
@@ -142,7 +142,7 @@ def test_tpc_h_tells_its_figures_when_it_has_come_to_its_end() -> None:
     assert report.figures_table(runs[1]) is None
 
 
-@pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+@pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 def test_formulas_stand_beside_the_runs_that_they_know() -> None:
     done = fs.pool("tpc-c:warehouses=2", design=["none", "dw", "face"], memory="20MB", ssd="140MB", time="18s", jobs=1)
     table, simulated = done.against_formula().set_index("design"), done.summary().set_index("design").transactions_s

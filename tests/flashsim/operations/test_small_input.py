@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.operations import first_joins, small_input
 from tests.cases import with_each
 from tests.commands import Run
@@ -86,7 +86,7 @@ def test_one_process_at_a_time_compiles(here: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+@pytest.mark.skipif(not is_compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 def test_the_second_of_first_joins_has_its_kernels(here: Path, flashsim: Run) -> None:
     command = [sys.executable, "-m", "flashsim", "join", "hybrid-hash", *_FIRST.split()]
     environment = {**os.environ, "FLASHSIM_CACHE": str(here / "cache"), "COLUMNS": "200"}
@@ -99,7 +99,7 @@ def test_the_second_of_first_joins_has_its_kernels(here: Path, flashsim: Run) ->
     assert first.stdout == second.stdout and "in the background" in first.stderr and "in the background" not in second.stderr
 
 
-@pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+@pytest.mark.skipif(not is_compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 def test_a_first_small_join_compiles_nothing_and_says_what_a_compiled_one_says(here: Path, flashsim: Run) -> None:
     command = f"join hybrid-hash {_TABLES.format(0.01)} {_ON}"
     environment = {**os.environ, "FLASHSIM_CACHE": str(here / "cache"), "COLUMNS": "200"}

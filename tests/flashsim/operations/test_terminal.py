@@ -159,8 +159,8 @@ def test_what_is_printed_fits_and_is_as_reviewed(
 ) -> None:
     line, measured = LINES[name]
     parts: list[terminal.Part] = []
-    fitted = terminal.fitted
-    monkeypatch.setattr(terminal, "fitted", lambda part, columns: parts.append(part) or fitted(part, columns))
+    fitted = terminal.fit_to_width
+    monkeypatch.setattr(terminal, "fit_to_width", lambda part, columns: parts.append(part) or fitted(part, columns))
     monkeypatch.setattr(doctor, "_facts", lambda: EXAMINED)
     monkeypatch.setattr(real, "LATE", -1)  # every request on a file is late, on a fast machine too
     result = flashsim(line.replace("drive.parv", next(path.name for path in files.glob("*.parv"))))

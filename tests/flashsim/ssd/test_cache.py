@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from tests.yardstick import seconds
 
 #: Runs engine and specification, and prints how many kernels were compiled rather than read from the cache.
@@ -28,7 +28,7 @@ print(len(recorder.buffer))
 """
 
 
-@pytest.mark.skipif(not compiled(), reason="nothing is compiled")
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 def test_a_second_process_compiles_nothing() -> None:
     for _ in range(2):
         result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=seconds(250))

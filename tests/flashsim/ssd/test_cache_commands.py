@@ -17,7 +17,7 @@ from flashsim.core.spans import READ as READ_SPAN
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, UNINTERRUPTED, Model, check_invariants, drive, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, UNINTERRUPTED, Model, check_invariants, drive, random_drive, random_workload, serve_all
 from tests.cases import with_each
 from tests.property.test_ssd_equality import assert_same_state
 from tests.tiers import seeds
@@ -43,7 +43,7 @@ def command_time(model: type[Model], parameters: SsdParameters, operation: int, 
     device = model(parameters)
     if operation == READ:
         device.load(0, parameters.capacity)
-    completions = served(device, make_requests(operation, 0, pages * PAGE))
+    completions = serve_all(device, make_requests(operation, 0, pages * PAGE))
     took = int(completions["completed"][0])
     return took - 5 - 1  # without the controller; one page over the link before the first program, or after the last read
 
@@ -74,7 +74,7 @@ def test_another_kind_waits_until_the_die_is_idle(model: type[Model]) -> None:
     device = model(one_die(30, **BOTH))
     device.load(0, 20 * PAGE)
     requests = make_requests([READ, WRITE, READ], [0, PAGE, 2 * PAGE], PAGE)
-    assert served(device, requests)["completed"].tolist() == [5 + 50 + 1, 5 + 50 + 70, 5 + 50 + 70 + 50 + 1]
+    assert serve_all(device, requests)["completed"].tolist() == [5 + 50 + 1, 5 + 50 + 70, 5 + 50 + 70 + 50 + 1]
 
 
 @MODELS
@@ -83,7 +83,7 @@ def test_a_read_that_overtakes_waits_for_what_the_cache_register_holds(model: ty
     device = model(one_die(10, **BOTH, read_priority=True))
     device.load(0, 20 * PAGE)
     requests = make_requests([WRITE, READ], [0, 10 * PAGE], [3 * PAGE, PAGE])
-    completions = served(device, requests, np.array([0, 20]))
+    completions = serve_all(device, requests, np.array([0, 20]))
     second = 5 + 1 + 10 + 40 + 40
     assert completions["completed"].tolist() == [second + 20 + 10 + 1, second + 30 + 50]
     assert completions["id"].tolist() == [1, 0]
@@ -94,7 +94,7 @@ def test_busy_times_count_each_nanosecond_once() -> None:
     engine = SsdEngine(one_die(30, **BOTH))
     engine.load(0, 20 * PAGE)
     engine.record_spans(True)
-    served(engine, make_requests([READ, WRITE], [0, 10 * PAGE], 3 * PAGE))
+    serve_all(engine, make_requests([READ, WRITE], [0, 10 * PAGE], 3 * PAGE))
     spans = engine.spans()
     on_die = spans[spans["server"] == 0]
     reads, programs = (on_die[on_die["kind"] == kind] for kind in (READ_SPAN, PROGRAM))
@@ -110,7 +110,7 @@ def test_spans_of_a_die_do_not_overlap(seed: int) -> None:
     engine = SsdEngine(parameters)
     engine.record_spans(True)
     requests, at = random_workload(seed, parameters, 200)
-    served(engine, requests, at)
+    serve_all(engine, requests, at)
     spans, busy = engine.spans(), engine.statistics()["die_busy_ns"]
     for die in range(parameters.dies):
         own = spans[spans["server"] == die]
@@ -142,7 +142,7 @@ def test_models_agree(block: int) -> None:
         engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
         for model in (engine, specification):
             model.load(0, parameters.logical_pages * 3 // 4 * PAGE)
-        assert np.array_equal(served(engine, requests, at), served(specification, requests, at)), f"seed {seed}"
+        assert np.array_equal(serve_all(engine, requests, at), serve_all(specification, requests, at)), f"seed {seed}"
         assert_same_state(engine, specification)
         check_invariants(engine)
 
@@ -153,14 +153,14 @@ def test_models_agree_about_power_cuts(block: int) -> None:
         parameters = random_cached_drive(seed)
         requests, at = random_workload(seed, parameters, 50)
         engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-        last = int(served(SsdEngine(parameters), requests, at)["completed"].max())
+        last = int(serve_all(SsdEngine(parameters), requests, at)["completed"].max())
         cut = int(generator(seed, "cut").integers(0, last + 1))
         for model in (engine, specification):
             model.submit(requests, one_command_each(requests), at)
             model.power_cut(cut)
         assert_same_state(engine, specification)
         check_invariants(engine)
-        assert np.array_equal(served(engine, requests, at + cut), served(specification, requests, at + cut)), f"seed {seed}"
+        assert np.array_equal(serve_all(engine, requests, at + cut), serve_all(specification, requests, at + cut)), f"seed {seed}"
 
 
 @pytest.mark.parametrize("name", ["cache_read", "cache_program"])

@@ -14,7 +14,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, Integer
 from flashsim.core.units import KIB, transfer_time
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, serve_all
 from tests.cases import with_each
 from tests.flashsim.ssd.test_times import OLD
 
@@ -26,7 +26,7 @@ RATES = {READ: OLD.link_read_rate, WRITE: OLD.link_write_rate}
 
 
 def latencies(device: Model, requests: Requests) -> Integers:
-    completions = served(device, requests, device.now)
+    completions = serve_all(device, requests, device.now)
     return completions["completed"] - completions["submitted"]
 
 
@@ -94,7 +94,7 @@ def test_a_flush_waits_for_what_is_programmed_behind(model: type[Model], forced:
     device = model(drive(**ONE_DIE, queue_depth=1))
     requests = make_requests([WRITE, WRITE, FLUSH], [0, PAGE, 0], [PAGE, PAGE, 0], serial=True)
     requests["flags"][1] = FORCE_UNIT_ACCESS if forced else 0
-    completions = served(device, requests)
+    completions = serve_all(device, requests)
     # The second write is programmed at 140 if forced; else acknowledged at 100 and programmed at 150.  A flush takes the controller 10.
     assert completions["completed"].tolist() == ([70, 140, 150] if forced else [70, 100, 150])
 

@@ -21,7 +21,7 @@ from flashsim.ssd.ftl._stored_map import STORE_ROWS
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import FETCH_PAGE, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE, lookup
-from flashsim.testing.flash_drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, served
+from flashsim.testing.flash_drives import PAGE, TIES, check_invariants, drive, drive_for, random_drive, serve_all
 from tests.cases import with_each
 
 
@@ -118,7 +118,7 @@ def test_with_the_whole_map_in_memory_it_is_page_mapping(changes: dict[str, Any]
         engine = SsdEngine(each)
         engine.load(0, each.capacity)
         missed = engine.statistics().get("map_cache_misses", 0)
-        results.append(served(engine, make_requests(operations, pages * PAGE, PAGE)))
+        results.append(serve_all(engine, make_requests(operations, pages * PAGE, PAGE)))
         counters.append(engine.statistics())
         check_invariants(engine)
     assert np.array_equal(results[0], results[1])
@@ -143,7 +143,7 @@ def one_die(pages: int, entries: int, **changes: Any) -> SsdParameters:
 def misses(engine: SsdEngine, operation: int, pages: Integers) -> tuple[int, dict[str, int]]:
     """Misses of one-page requests, and what else they changed in the statistics."""
     before = engine.statistics()
-    served(engine, make_requests(operation, pages * PAGE, PAGE), engine.now)
+    serve_all(engine, make_requests(operation, pages * PAGE, PAGE), engine.now)
     after = engine.statistics()
     change = {name: after[name] - before[name] for name in after if isinstance(after[name], int)}
     return change["map_cache_misses"], change
@@ -212,9 +212,9 @@ def test_a_missed_entry_takes_a_read_and_a_transfer(operation: int) -> None:
         engine = SsdEngine(one_die(pages, entries, blocks_per_plane=80))
         engine.load(0, engine.capacity)
         engine.advance(10**6)
-        done = served(engine, make_requests(READ, np.array([900 * PAGE]), PAGE), engine.now)  # what was dirty may be written back here
+        done = serve_all(engine, make_requests(READ, np.array([900 * PAGE]), PAGE), engine.now)  # what was dirty may be written back here
         start = engine.now + 10**6
-        done = served(engine, make_requests(operation, np.array([5 * PAGE]), length), start)
+        done = serve_all(engine, make_requests(operation, np.array([5 * PAGE]), length), start)
         times.append(int(done["completed"][0]) - start)
         stores = engine.statistics()["programs_map"]
         assert (stores > 0) == (entries == 8)
@@ -252,7 +252,7 @@ def test_the_largest_drive_never_runs_out_of_room(changes: dict[str, Any]) -> No
     parameters = drive(**shape, capacity=pages * PAGE)
     engine = SsdEngine(parameters)
     engine.load(0, engine.capacity)
-    served(engine, make_requests(WRITE, generator(4, "overwrites").integers(0, pages, 2000) * PAGE, PAGE))
+    serve_all(engine, make_requests(WRITE, generator(4, "overwrites").integers(0, pages, 2000) * PAGE, PAGE))
     check_invariants(engine)
     statistics = engine.statistics()
     assert statistics["host_writes"] == 2000

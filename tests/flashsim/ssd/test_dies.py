@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.host_queue import one_command_each
-from flashsim.core.kernel import compiled, in_python
+from flashsim.core.kernel import in_python, is_compiled
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE, Requests, make_requests
 from flashsim.core.rng import generator
@@ -50,7 +50,7 @@ def cost_of_a_page(requests: Requests, at: Any) -> float:
 
 
 @pytest.mark.deep
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 def test_a_write_under_collection_costs_the_same_at_any_depth() -> None:
     """However many operations wait for a die: what waits for its programs is found without looking through them."""
 
@@ -63,7 +63,7 @@ def test_a_write_under_collection_costs_the_same_at_any_depth() -> None:
     assert writes(48) <= 4 * writes(1)
 
 
-@pytest.mark.skipif(not compiled(), reason="needs compiled kernels")
+@pytest.mark.skipif(not is_compiled(), reason="needs compiled kernels")
 def test_reads_of_a_page_that_is_being_programmed_cost_the_same_however_many_they_are() -> None:
     def reads(count: int) -> float:
         requests = make_requests(READ, np.zeros(count, np.int64), 4096)

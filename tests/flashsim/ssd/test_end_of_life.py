@@ -17,7 +17,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import RETIRED_BLOCK, SPARE_BLOCK, count_wear
-from flashsim.testing.flash_drives import PAGE, Model, check_invariants, check_wear, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, check_invariants, check_wear, drive, serve_all
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 WORN = "^drive: read-only, as a plane has no spare block left; refused so far: {} write commands; reads go on$"
@@ -82,8 +82,8 @@ def test_a_worn_drive_keeps_what_it_holds(model: type[Model]) -> None:
     assert np.array_equal(retired & (state.blocks.cycles > 0), (state.blocks.cycles >= state.blocks.limit))
     assert numbers["retired_blocks"] == retired.sum() > 2 * 2
     check_invariants(device)
-    served(device, make_requests(READ, np.arange(40) * PAGE, PAGE))
-    served(device, make_requests(TRIM, np.arange(5) * PAGE, PAGE), device.now)
+    serve_all(device, make_requests(READ, np.arange(40) * PAGE, PAGE))
+    serve_all(device, make_requests(TRIM, np.arange(5) * PAGE, PAGE), device.now)
     for _ in range(3):  # the power may fail as often as it likes
         assert versions(device) == [0] * 5 + written[5:]
         device.power_cut(device.now + 5)
@@ -169,7 +169,7 @@ def test_a_sample_of_wear_does_not_look_at_every_block(monkeypatch: pytest.Monke
     engine, random = SsdEngine(drive()), generator(1, "samples")
     monkeypatch.setattr(flash_array, "count_wear", counted)
     for _ in range(200):
-        served(engine, make_requests(WRITE, random.integers(0, engine.parameters.logical_pages, 5) * PAGE, PAGE), engine.now)
+        serve_all(engine, make_requests(WRITE, random.integers(0, engine.parameters.logical_pages, 5) * PAGE, PAGE), engine.now)
         check_wear(engine)
     told = engine.statistics()["block_erases"]
     assert told["max"] > 10 and len(counts) <= told["min"] < 50

@@ -9,7 +9,7 @@ from flashsim.core.request import FLUSH, FORCE_UNIT_ACCESS, READ, WRITE, make_re
 from flashsim.core.rng import generator
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, drive, served
+from flashsim.testing.flash_drives import PAGE, drive, serve_all
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 #: One die with TLC: a command costs the controller 10, a page 10 over channel and link each.
@@ -19,7 +19,7 @@ TLC = {"channels": 1, "cell": "tlc", "pages_per_block": 6, "capacity": 20 * PAGE
 def durations(device: SsdEngine | SsdSpecification, operation: int, pages: list[int], flags: int = 0) -> list[int]:
     requests = make_requests(operation, np.array(pages) * PAGE, PAGE, serial=True)
     requests["flags"] = flags
-    completions = served(device, requests, device.now)
+    completions = serve_all(device, requests, device.now)
     return (completions["completed"] - completions["submitted"]).tolist()
 
 
@@ -36,10 +36,10 @@ def test_a_word_line_is_programmed_at_once(model: type[SsdEngine | SsdSpecificat
     device = model(drive(**TLC, one_shot=True, write_buffer=6 * PAGE, read_pages=[10, 30, 50]))
     requests = make_requests(WRITE, 0, 3 * PAGE)
     requests["flags"] = FORCE_UNIT_ACCESS
-    completion = served(device, requests)[0]
+    completion = serve_all(device, requests)[0]
     assert completion["completed"] == 10 + 3 * 10 + 3 * 10 + 40
     assert durations(device, READ, [0, 1, 2]) == [10 + time + 10 + 10 for time in (10, 30, 50)]
-    served(device, make_requests([WRITE, FLUSH], [3 * PAGE, 0], [PAGE, 0], serial=True), device.now)
+    serve_all(device, make_requests([WRITE, FLUSH], [3 * PAGE, 0], [PAGE, 0], serial=True), device.now)
     assert (device.statistics()["flash_programs"], device.statistics()["padded_programs"]) == (6, 2)
 
 
@@ -50,7 +50,7 @@ def test_erases_grow_with_wear(model: type[SsdEngine | SsdSpecification]) -> Non
     for growth in (0, 30):
         device = model(drive(channels=1, capacity=20 * PAGE, queue_depth=1, erase_growth=growth))
         device.state.blocks.erases[:] = device.state.blocks.cycles[:] = 2000
-        served(device, make_requests(WRITE, generator(1, "erases").integers(0, 20, 200) * PAGE, PAGE))
+        serve_all(device, make_requests(WRITE, generator(1, "erases").integers(0, 20, 200) * PAGE, PAGE))
         busy.append(sum(device.statistics()["die_busy_ns"]))
     assert device.statistics()["flash_erases"] > 30
     assert busy[1] - busy[0] == 60 * device.statistics()["flash_erases"]
@@ -76,5 +76,5 @@ def test_reads_bring_whole_code_words(model: type[SsdEngine | SsdSpecification])
     device = model(drive(**rates, read_latency=70, write_latency=90, code_word=1024))
     device.load(0, 4 * PAGE)
     for sectors, word_time in ((1, 20), (2, 20), (3, 40), (4, 40)):
-        completion = served(device, make_requests(READ, PAGE, sectors * 512), device.now)[0]
+        completion = serve_all(device, make_requests(READ, PAGE, sectors * 512), device.now)[0]
         assert completion["completed"] - completion["submitted"] == 10 + 20 + word_time + 10 * sectors

@@ -13,7 +13,7 @@ from flashsim.core.request import TRIM, WRITE, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ftl.base import FAMILY
 from flashsim.ssd.state.flash_array import DATA_BLOCK, LOG_BLOCK
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, drive_for, serve_all
 from tests.cases import with_each
 
 PER_BLOCK = 4  # of the drives here
@@ -68,7 +68,7 @@ def logged(name: str, log_blocks: int, written: int = 5) -> SsdEngine:
 def costs(engine: SsdEngine, pages: list[int], operation: int = WRITE) -> tuple[int, int]:
     """Moves and erases that the writes of these pages, one after the other, take beside their own programs."""
     before = engine.statistics()
-    served(engine, make_requests(operation, np.array(pages) * PAGE, PAGE), engine.now)
+    serve_all(engine, make_requests(operation, np.array(pages) * PAGE, PAGE), engine.now)
     after = engine.statistics()
     check_invariants(engine)
     if operation == WRITE:

@@ -20,7 +20,7 @@ from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.specification.shared import acknowledge
 from flashsim.ssd.state.flash import BUFFER
 from flashsim.ssd.state.pacing import WHOLE
-from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, drive_for, random_drive, random_workload, serve_all
 from tests.cases import with_each
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
@@ -100,7 +100,7 @@ def test_a_saturated_host_writes_at_a_constant_pace(model: type[Model]) -> None:
     """The rate over all that is programmed for a page of the host, by the counters; gaps are as even as victims are."""
     device = collecting(model(paced(200, 100, 0.75)))
     before = device.statistics()
-    done = served(device, random_writes(3000), device.now)
+    done = serve_all(device, random_writes(3000), device.now)
     amplification = (device.statistics()["flash_programs"] - before["flash_programs"]) / 3000
     gaps = np.diff(done["completed"][1000:])
     assert np.mean(gaps) == pytest.approx(200 * amplification, rel=0.02)
@@ -115,8 +115,8 @@ def test_no_more_is_owed_for_data_that_was_trimmed(model: type[Model], kept: flo
     rates = []
     for unit_time in (200, 0):
         device = collecting(model(paced(unit_time, 100) if unit_time else drive(**COLLECTING)))
-        served(device, trimmed, device.now)
-        done = served(device, random_writes(1500), device.now)
+        serve_all(device, trimmed, device.now)
+        done = serve_all(device, random_writes(1500), device.now)
         rates.append(500 / (done["completed"][600] - done["completed"][100]) * SECONDS)
         assert device.state.control.moved_share <= (kept + 1 / 16) * WHOLE
     assert rates[0] == pytest.approx(rates[1], rel=0.01) if kept == 0 else rates[0] > 0.5 * SECONDS / 200
@@ -127,7 +127,7 @@ def test_below_saturation_phases_come_and_go(model: type[Model]) -> None:
     """In a phase writes come at the share of what the host offers, a page in 2,000 ns; it catches up between them."""
     device = collecting(model(paced(600, 100, 0.5)))
     at = device.now + 2000 * np.arange(1, 2001)
-    done = served(device, random_writes(2000), at)
+    done = serve_all(device, random_writes(2000), at)
     waits = done["completed"] - done["submitted"]
     gaps = np.diff(done["completed"])
     assert 0.1 < np.mean(waits > 1000) < 0.9
@@ -145,7 +145,7 @@ def test_only_acknowledgements_are_paced(seed: int) -> None:
     states = []
     for parameters in (plain, slow):
         device = collecting(SsdEngine(parameters))
-        outcomes.append(served(device, requests, device.now + 300 * np.arange(len(requests))))
+        outcomes.append(serve_all(device, requests, device.now + 300 * np.arange(len(requests))))
         numbers = device.statistics()
         states.append((numbers, device.state.mapping.copy(), device.state.spare.copy()))
     np.testing.assert_equal(states[0], states[1])
@@ -170,7 +170,7 @@ def test_what_waits_for_the_medium_is_not_paced(model: type[Model]) -> None:
         device = collecting(model(paced(2000, 20, 0.3, power_protected=protected)))
         requests = random_writes(300)
         requests["flags"][-1] = FORCE_UNIT_ACCESS
-        done = served(device, requests, device.now)
+        done = serve_all(device, requests, device.now)
         waits.append(int(np.flatnonzero(done["id"] == 299)[0]))
     assert waits[0] < 150
     assert waits[1] == 299
@@ -184,7 +184,7 @@ def test_a_power_cut_ends_a_phase(model: type[Model]) -> None:
     device.submit(requests, np.array([(at, each["offset"], PAGE) for at, each in enumerate(requests)], COMMAND), device.now)
     lost = device.power_cut(device.now + 60_000)
     assert len(lost.lost) > 100
-    done = served(device, random_writes(4), device.now)
+    done = serve_all(device, random_writes(4), device.now)
     assert (done["completed"] - done["submitted"] < 1000).all()
 
 
@@ -196,7 +196,7 @@ def test_drawn_drives_wait_for_their_pace() -> None:
         parameters = drive_for("page", random_drive(seed))
         if parameters.collection_rate:
             requests, at = random_workload(seed, parameters, 50)
-            slow, plain = (served(SsdEngine(each), requests, at) for each in (parameters, replace(parameters, **unpaced)))
+            slow, plain = (serve_all(SsdEngine(each), requests, at) for each in (parameters, replace(parameters, **unpaced)))
             waiting += not np.array_equal(slow, plain)
     assert waiting >= 5
 

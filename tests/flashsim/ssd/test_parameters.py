@@ -14,7 +14,7 @@ from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.geometry import pool_order
-from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, serve_all
 from tests.cases import with_each
 
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
@@ -186,7 +186,7 @@ def test_the_operation_table_grows() -> None:
     parameters = drive(capacity=4000 * PAGE, blocks_per_plane=600, queue_depth=64)
     requests = make_requests([WRITE, READ, WRITE], 0, 4000 * PAGE)
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
-    assert np.array_equal(served(engine, requests), served(specification, requests))
+    assert np.array_equal(serve_all(engine, requests), serve_all(specification, requests))
 
 
 def test_what_is_acknowledged_is_kept_by_drives_that_acknowledge_late_or_are_protected() -> None:

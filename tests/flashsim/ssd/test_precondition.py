@@ -19,7 +19,18 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.precondition import Precondition, Preconditioned, hot_cold, lay_out, precondition
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import CLOSED_BLOCK, RETIRED_BLOCK, SPARE_BLOCK
-from flashsim.testing.flash_drives import PAGE, TIES, Model, check_invariants, drive, drive_for, random_drive, random_workload, ring, served
+from flashsim.testing.flash_drives import (
+    PAGE,
+    TIES,
+    Model,
+    check_invariants,
+    drive,
+    drive_for,
+    random_drive,
+    random_workload,
+    ring,
+    serve_all,
+)
 from models.occupancy import occupancy
 from models.write_amplification import d_choices, fifo, fifo_hot_cold, greedy, random
 from tests.cases import with_each
@@ -72,7 +83,7 @@ def test_what_a_power_cut_leaves_is_what_was_there(seed: int) -> None:
         check_invariants(engine)
         assert [engine.version(page) for page in range(parameters.logical_pages)] == before
         requests, at = random_workload(seed, parameters, 15)
-        assert np.array_equal(served(engine, requests, at + engine.now), served(specification, requests, at + specification.now))
+        assert np.array_equal(serve_all(engine, requests, at + engine.now), serve_all(specification, requests, at + specification.now))
         for name in ARRAYS:
             assert np.array_equal(getattr(engine.state, name), getattr(specification.state, name)), name
 
@@ -96,7 +107,7 @@ def test_every_translation_layer(name: str, seed: int) -> None:
         engine.power_cut(engine.now)
         assert [engine.version(page) for page in range(parameters.logical_pages)] == before
         requests, at = random_workload(seed, parameters, 30)
-        served(engine, requests, at + engine.now)
+        serve_all(engine, requests, at + engine.now)
         check_invariants(engine)
 
 

@@ -11,7 +11,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, Completions, Integers, make_requests
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, drive, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, random_drive, random_workload, serve_all
 from tests.cases import with_each
 from tests.flashsim.ssd.drive_kinds import drive_for
 
@@ -39,14 +39,14 @@ def two_dies(model: type[Model], queue_depth: int, queues: int = 1) -> Model:
 )
 def test_a_short_read_overtakes_a_long_one_on_another_die(model: type[Model], queue_depth: int, completed: list[tuple[int, int]]) -> None:
     requests = make_requests(READ, [FIRST_DIE[0] * PAGE, SECOND_DIE[0] * PAGE], [8 * PAGE, PAGE])
-    done = served(two_dies(model, queue_depth), requests)
+    done = serve_all(two_dies(model, queue_depth), requests)
     assert list(zip(done["id"].tolist(), done["completed"].tolist(), strict=True)) == completed
 
 
 @MODELS
 def test_on_one_die_reads_complete_in_order(model: type[Model]) -> None:
     requests = make_requests(READ, [FIRST_DIE[0] * PAGE, FIRST_DIE[-1] * PAGE], [7 * PAGE, PAGE])
-    assert served(two_dies(model, 8), requests)["id"].tolist() == [0, 1]
+    assert serve_all(two_dies(model, 8), requests)["id"].tolist() == [0, 1]
 
 
 @MODELS
@@ -55,7 +55,7 @@ def test_a_long_queue_does_not_starve_another(model: type[Model], queues: int, b
     """One read of a second stream finds no more before it than what the first queue has in the drive: its depth."""
     requests = make_requests(READ, FIRST_DIE[0] * PAGE, np.full(31, PAGE))
     requests["stream"][-1] = 1
-    done = served(two_dies(model, queue_depth=2, queues=queues), requests)
+    done = serve_all(two_dies(model, queue_depth=2, queues=queues), requests)
     assert done["id"].tolist().index(30) == before
 
 
@@ -64,7 +64,7 @@ def test_streams_share_queues_when_there_are_more_of_them(model: type[Model]) ->
     """Streams 0 and 2 of two queues wait for each other, stream 1 for neither."""
     requests = make_requests(READ, np.array([FIRST_DIE[0], SECOND_DIE[0], SECOND_DIE[1]]) * PAGE, np.array([8, 1, 1]) * PAGE)
     requests["stream"] = [0, 2, 1]
-    done = served(two_dies(model, queue_depth=1, queues=2), requests)
+    done = serve_all(two_dies(model, queue_depth=1, queues=2), requests)
     assert done["id"].tolist() == [2, 0, 1]
     assert done["started"].tolist() == [0, 0, done["completed"][1]]
 
@@ -89,7 +89,7 @@ def test_never_more_units_than_slots_and_none_is_lost(model: type[Model], order:
     moved = np.where(requests["operation"] <= WRITE, -(-requests["length"] // PAGE), 1)
     device.submit(requests, one_command_each(requests), at)
     device.power_cut(int(at.max()) // 2 + 100)
-    done = served(device, requests, device.now + at)
+    done = serve_all(device, requests, device.now + at)
     done["id"] -= len(requests)
     assert len(done) == len(requests)
     assert 1 < most_in_drive(done, np.minimum(slots, np.maximum(1, moved))) <= slots
@@ -105,7 +105,7 @@ def test_the_order_of_commands_that_wait_for_slots(model: type[Model], order: st
     requests["stream"][9:] = 1
     device = model(drive(queue_depth=32, queues=2, command_slots=1, command_slot=PAGE, slot_order=order))
     device.load(0, PAGE)
-    done = served(device, requests, np.arange(12))
+    done = serve_all(device, requests, np.arange(12))
     started = np.argsort(done["started"][np.argsort(done["id"])]).tolist()
     assert started == list(range(12)) if order == "arrival" else started == [0, 9, 1, 10, 2, 11, *range(3, 9)]
 
@@ -114,5 +114,5 @@ def test_the_order_of_commands_that_wait_for_slots(model: type[Model], order: st
 def test_slots_enough_for_all_change_nothing(model: type[Model]) -> None:
     parameters = replace(random_drive(8), command_slots=0, command_slot=4096, slot_order="turns")
     requests, at = random_workload(8, parameters, 100)
-    plain, bounded = (served(model(replace(parameters, command_slots=count)), requests, at) for count in (0, 1 << 20))
+    plain, bounded = (serve_all(model(replace(parameters, command_slots=count)), requests, at) for count in (0, 1 << 20))
     assert np.array_equal(plain, bounded)

@@ -16,7 +16,7 @@ from flashsim.ssd.lab.drive import LabDrive
 from flashsim.ssd.precondition import Precondition, precondition
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.flash_array import OWN_SLC_BLOCK
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, serve_all
 from tests.cases import with_each
 
 SLC, TLC, ERASE, READ, CHANNEL = 200, 1000, 1500, 50, 10
@@ -106,7 +106,7 @@ def test_a_flush_leaves_a_page_of_the_cache_empty_and_no_word_line(model: type[S
     grouped = {"one_shot": True, "mapping_unit": PAGE // 4, "write_buffer": 16 * PAGE, "write_buffer_threshold": 1.0, "channels": 1}
     device = model(drive(**CACHED | grouped | {"capacity": 250 * PAGE, "slc_cache": 128 * PAGE}))
     for units, programs, padded, cells in ((1, 4, 3, SLC), (1, 8, 6, 2 * SLC), (12, 20, 6, 5 * SLC)):
-        served(device, make_requests([WRITE, FLUSH], [0, 0], [units * PAGE // 4, 0], serial=True), device.now)
+        serve_all(device, make_requests([WRITE, FLUSH], [0, 0], [units * PAGE // 4, 0], serial=True), device.now)
         numbers = device.statistics()
         assert (numbers["slc_programs"], numbers["padded_programs"]) == (programs, padded)
         transfers = (programs - padded) * (CHANNEL // 4 + 1)

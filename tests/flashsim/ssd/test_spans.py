@@ -11,7 +11,7 @@ from flashsim.core.request import FLUSH, READ, WRITE, make_requests
 from flashsim.core.spans import ALL_BITS, COMMAND, ERASE, FOLD, GC, MOVE, PROGRAM, SLC, TRANSFER
 from flashsim.core.spans import READ as READ_CELLS
 from flashsim.ssd.engine.drive import SsdEngine
-from flashsim.testing.flash_drives import PAGE, drive, random_drive, random_workload, served
+from flashsim.testing.flash_drives import PAGE, drive, random_drive, random_workload, serve_all
 from tests.cases import with_each
 
 
@@ -21,7 +21,7 @@ def test_spans_are_the_busy_time(seed: int) -> None:
     engine, silent = SsdEngine(parameters), SsdEngine(parameters)
     requests, at = random_workload(seed, parameters, 200)
     engine.record_spans(True)
-    assert np.array_equal(served(engine, requests, at), served(silent, requests, at))
+    assert np.array_equal(serve_all(engine, requests, at), serve_all(silent, requests, at))
     spans, told = engine.spans(), engine.statistics()
     busy = [*told["die_busy_ns"], *told["channel_busy_ns"], told["link_busy_ns"], told["controller_busy_ns"]]
     length = spans["end"] - spans["begin"]
@@ -43,7 +43,7 @@ def test_a_long_run_loses_no_span() -> None:
     engine.record_spans(True)
     for seed in range(20):
         requests, at = random_workload(seed, parameters, 2000)
-        served(engine, requests, at + engine.now)
+        serve_all(engine, requests, at + engine.now)
     spans, told = engine.spans(), engine.statistics()
     assert len(spans) > 100_000
     assert int((spans["end"] - spans["begin"])[spans["server"] < parameters.dies].sum()) == sum(told["die_busy_ns"])
@@ -64,7 +64,7 @@ def test_levels_and_units_of_a_die(choices: dict[str, Any], programs: list[tuple
     more = {"channels": 1, "cell": "tlc", "pages_per_block": 18, "blocks_per_plane": 12, "gc_reserve": 3, "write_buffer": 6 * PAGE}
     engine = SsdEngine(drive(**more, **choices))
     engine.record_spans(True)
-    served(engine, make_requests([WRITE, FLUSH, READ], [0, 0, 0], [6 * PAGE, 0, 3 * PAGE], serial=True))
+    serve_all(engine, make_requests([WRITE, FLUSH, READ], [0, 0, 0], [6 * PAGE, 0, 3 * PAGE], serial=True))
     engine.advance(1_000_000)
     spans = engine.spans()
     for kind, expected in ((PROGRAM, programs), (READ_CELLS, reads)):
@@ -80,7 +80,7 @@ def test_transfers_over_the_link_have_their_pages(buffer: int) -> None:
     parameters, places = drive(write_buffer=buffer), [4, 2, 5, 2]
     engine = SsdEngine(parameters)
     engine.record_spans(True)
-    served(engine, make_requests([WRITE] * 3 + [READ], [place * PAGE for place in places], PAGE, serial=True))
+    serve_all(engine, make_requests([WRITE] * 3 + [READ], [place * PAGE for place in places], PAGE, serial=True))
     spans = engine.spans()
     link = parameters.dies + parameters.channels
     assert spans["page"][(spans["server"] == link) & (spans["kind"] == TRANSFER)].tolist() == places

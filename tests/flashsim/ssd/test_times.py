@@ -11,7 +11,7 @@ from flashsim.core.units import KIB, transfer_time
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
-from flashsim.testing.flash_drives import PAGE, Model, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, drive, serve_all
 from tests.cases import with_each
 
 #: A drive of 2008: 128 KiB requests run at the speed of the host link, after the latency of a command.
@@ -29,7 +29,7 @@ MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
 
 def durations(device: Model, operation: int, count: int, size: int) -> list[int]:
     requests = make_requests(operation, np.arange(count) * size, size, serial=True)
-    completions = served(device, requests, device.now)
+    completions = serve_all(device, requests, device.now)
     return (completions["completed"] - completions["submitted"]).tolist()
 
 
@@ -77,7 +77,7 @@ def test_dies_work_side_by_side_and_the_controller_does_not(model: type[Model]) 
     """Two page reads at once, on two channels: the second waits only for the controller and not for the die."""
     device = model(drive())
     device.load(0, 3 * PAGE)
-    completions = served(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE))
+    completions = serve_all(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE))
     # Controller 10 each.  Page 0: cells until 30, channel 40, link 50; page 1 ten later.  Page 2 shares the die of page 0, free at 40.
     assert completions["completed"].tolist() == [50, 60, 80]
 
@@ -87,7 +87,7 @@ def test_requests_overlap_on_their_way_to_the_drive(model: type[Model]) -> None:
     """Three reads at once are 500 ns on their way together, those in turn each; a request counts from when it was submitted."""
     device = model(drive(read_submission=500, write_submission=70))
     device.load(0, 3 * PAGE)
-    completions = served(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE), 1000)
+    completions = serve_all(device, make_requests(READ, [0, PAGE, 2 * PAGE], PAGE), 1000)
     assert completions["completed"].tolist() == [1550, 1560, 1580]  # 50, 60 and 80 without their way
     assert completions["submitted"].tolist() == [1000] * 3 and completions["started"].tolist() == [1500] * 3
     assert durations(device, READ, 3, PAGE) == [550] * 3
@@ -98,7 +98,7 @@ def test_requests_overlap_on_their_way_to_the_drive(model: type[Model]) -> None:
 def test_what_comes_by_a_shorter_way_arrives_first(model: type[Model]) -> None:
     device = model(drive(read_submission=500, queue_depth=1))
     requests = make_requests([READ, FLUSH], 0, PAGE)
-    assert served(device, requests, 0)["id"].tolist() == [1, 0]
+    assert serve_all(device, requests, 0)["id"].tolist() == [1, 0]
 
 
 @MODELS
@@ -106,7 +106,7 @@ def test_what_comes_by_a_shorter_way_arrives_first(model: type[Model]) -> None:
 def test_a_buffer_takes_writes_after_their_way_and_each_after_its_command_and_bytes(model: type[Model], count: int) -> None:
     """Way 70, controller 10, then a command's 30 before its pages of 10 each; the controller's work on the others overlaps with that."""
     device = model(drive(write_submission=70, link_write_command=30, write_buffer=64 * PAGE))
-    completions = served(device, make_requests(WRITE, 2 * PAGE * np.arange(count), 2 * PAGE))
+    completions = serve_all(device, make_requests(WRITE, 2 * PAGE * np.arange(count), 2 * PAGE))
     assert completions["completed"].tolist() == [70 + 10 + 50 * (number + 1) for number in range(count)]
 
 

@@ -14,7 +14,7 @@ from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.state.drive_state import DriveState
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE
-from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, served
+from flashsim.testing.flash_drives import PAGE, Model, check_invariants, drive, serve_all
 
 UNIT = PAGE // 4
 MODELS = pytest.mark.parametrize("model", [SsdEngine, SsdSpecification])
@@ -30,7 +30,7 @@ def units(**changes: Any) -> SsdParameters:
 def duration(device: Model, operation: int, offset: int, length: int, flags: int = 0) -> int:
     requests = make_requests(operation, offset, length)
     requests["flags"] = flags
-    completion = served(device, requests, device.now)[0]
+    completion = serve_all(device, requests, device.now)[0]
     return int(completion["completed"] - completion["submitted"])
 
 
@@ -59,9 +59,9 @@ def test_a_forced_write_takes_waiting_units_along(model: type[Model]) -> None:
     device = model(units(queue_depth=8))
     requests = make_requests(WRITE, [0, PAGE, 2 * PAGE], UNIT)
     requests["flags"][2] = FORCE_UNIT_ACCESS
-    served(device, requests)
+    serve_all(device, requests)
     assert (device.statistics()["flash_programs"], device.statistics()["padded_programs"]) == (4, 1)
-    served(device, make_requests(FLUSH, 0, 0), device.now)
+    serve_all(device, make_requests(FLUSH, 0, 0), device.now)
     assert device.statistics()["flash_programs"] == 4
 
 
@@ -69,8 +69,8 @@ def test_a_forced_write_takes_waiting_units_along(model: type[Model]) -> None:
 def test_a_part_of_a_unit_is_a_read_modify_write(model: type[Model]) -> None:
     device = model(units(mapping_unit=PAGE // 2, read_latency=60, write_latency=80))
     device.load(0, 8 * PAGE)
-    served(device, make_requests(WRITE, [0, PAGE], [512, PAGE // 2]), 0)
-    served(device, make_requests(FLUSH, 0, 0), device.now)
+    serve_all(device, make_requests(WRITE, [0, PAGE], [512, PAGE // 2]), 0)
+    serve_all(device, make_requests(FLUSH, 0, 0), device.now)
     numbers = device.statistics()
     assert (numbers["read_modify_write_reads"], numbers["flash_programs"], numbers["padded_programs"]) == (1, 2, 0)
 
@@ -79,9 +79,9 @@ def test_a_part_of_a_unit_is_a_read_modify_write(model: type[Model]) -> None:
 def test_only_whole_units_are_trimmed(model: type[Model]) -> None:
     device = model(units(mapping_unit=PAGE // 2, read_latency=60, write_latency=80))
     device.load(0, 2 * PAGE)
-    served(device, make_requests(TRIM, 512, PAGE // 2), 0)
+    serve_all(device, make_requests(TRIM, 512, PAGE // 2), 0)
     assert [device.version(unit) for unit in range(4)] == [1, 2, 3, 4]
-    served(device, make_requests(TRIM, PAGE // 2, PAGE), device.now)
+    serve_all(device, make_requests(TRIM, PAGE // 2, PAGE), device.now)
     assert [device.version(unit) for unit in range(4)] == [1, 0, 0, 4]
 
 
@@ -94,7 +94,7 @@ def test_collection_gathers_units(streams: int) -> None:
     engine = SsdEngine(parameters)
     engine.load(0, parameters.capacity)
     offsets = generator(1, "units").integers(0, parameters.logical_pages, 4000) * UNIT
-    served(engine, make_requests(WRITE, offsets, UNIT))
+    serve_all(engine, make_requests(WRITE, offsets, UNIT))
     numbers = engine.statistics()
     assert numbers["programs_gc"] > 4000
     assert 0 < numbers["padded_programs"] <= 3 * (numbers["flash_erases"] + 1)
@@ -106,7 +106,7 @@ def test_a_loaded_drive_reads_whole_pages() -> None:
     """A load places the units of a flash page side by side, and a drive that is read in order senses each flash page once."""
     device = SsdEngine(units())
     device.load(0, 24 * PAGE)
-    served(device, make_requests(READ, np.arange(6) * 4 * PAGE, 4 * PAGE))
+    serve_all(device, make_requests(READ, np.arange(6) * 4 * PAGE, 4 * PAGE))
     assert device.statistics()["shared_reads"] == 3 * 24
 
 
@@ -141,10 +141,10 @@ def test_a_batch_leaves_at_once(model: type[Model]) -> None:
     """Nothing is programmed until so many wait; then they all are, by both dies at the same time."""
     device = model(units(write_buffer=8 * PAGE, write_buffer_batch=4 * PAGE, write_buffer_threshold=0, queue_depth=32))
     requests = make_requests(WRITE, np.arange(15) * UNIT, UNIT)
-    served(device, requests)
+    serve_all(device, requests)
     device.advance(device.now + 10**6)
     assert device.statistics()["flash_programs"] == 0
-    served(device, make_requests(WRITE, 15 * UNIT, UNIT), device.now)
+    serve_all(device, make_requests(WRITE, 15 * UNIT, UNIT), device.now)
     device.advance(device.now + 10**6)
     assert device.statistics()["flash_programs"] == 16
     assert device.statistics()["die_busy_ns"] == [2 * (4 * 10 + 40)] * 2

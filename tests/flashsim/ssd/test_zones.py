@@ -16,7 +16,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.ssd.zones import ZoneError, Zones, ZoneState, ZoneStatus
-from flashsim.testing.flash_drives import PAGE, check_invariants, drive, served
+from flashsim.testing.flash_drives import PAGE, check_invariants, drive, serve_all
 from tests.cases import with_each
 from tests.property.test_ssd_equality import assert_same_state
 
@@ -136,11 +136,11 @@ def test_zones_of_erase_blocks_move_nothing(seed: int) -> None:
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     for _ in range(3):
         requests, at = in_zones(seed, parameters, 60)
-        ours, theirs = (served(model, requests, at + model.now) for model in (engine, specification))
+        ours, theirs = (serve_all(model, requests, at + model.now) for model in (engine, specification))
         assert np.array_equal(ours, theirs)
         for model in (engine, specification):
             resets = make_requests(TRIM, np.arange(10) * ZONE, ZONE)
-            served(model, resets, model.now)
+            serve_all(model, resets, model.now)
         assert_same_state(engine, specification)
         check_invariants(engine)
     numbers = engine.statistics()
@@ -204,13 +204,13 @@ def test_commands_that_may_overtake_others() -> None:
     with pytest.raises(ZoneError, match="write of 8192 B at 0, which may overtake one that has not ended .*Zone Invalid Write"):
         model.submit(rows, one_command_each(rows), 0)
     rows["dependency"][-1] = len(rows) - 2
-    served(model, rows)
+    serve_all(model, rows)
     check_zones(model)
     writes, model = make_requests(WRITE, np.arange(16) * PAGE, PAGE), SsdEngine(parameters)
     with pytest.raises(ZoneError, match=r"write of 2048 B at 30720: .*Zone Invalid Write"):
         model.submit(writes, one_command_each(writes), 1000 * np.arange(16)[::-1])
     writes = writes[::-1].copy()
-    served(model, writes, 1000 * np.arange(16)[::-1])
+    serve_all(model, writes, 1000 * np.arange(16)[::-1])
     check_zones(model)
 
 
@@ -220,7 +220,7 @@ def test_a_refused_command_leaves_nothing_behind() -> None:
     with pytest.raises(ZoneError, match=r"^write of 34816 B at 32768: zone 1, but the drive answers Zone Boundary Error \(B8h\)$"):
         model.submit(requests, one_command_each(requests), 0)
     assert model.zones is not None and model.outstanding == 0 and model.zones.pointers[0] == 0
-    served(model, requests[:2])
+    serve_all(model, requests[:2])
     with pytest.raises(FlashsimError, match="the device.s clock is already at"):
         model.submit(make_requests(WRITE, 8 * PAGE, PAGE), one_command_each(make_requests(WRITE, 8 * PAGE, PAGE)), model.now - 1)
     assert model.zones.pointers[0] == 8 * PAGE
@@ -233,10 +233,10 @@ def test_a_refused_command_leaves_nothing_behind() -> None:
             model.submit(refused, one_command_each(refused), model.now)
         assert problem.value.status == status and problem.value.zone == 0
     with pytest.raises(ZoneError, match="write of 512 B at 16384, not in units of 2048 B: zone 0"):
-        served(model, make_requests(WRITE, 8 * PAGE, 512), model.now)
+        serve_all(model, make_requests(WRITE, 8 * PAGE, 512), model.now)
     model.zones.require(model.zones.finish, 0)
     with pytest.raises(ZoneError, match=r"Zone Is Full \(B9h\)"):
-        served(model, make_requests(WRITE, 8 * PAGE, PAGE), model.now)
+        serve_all(model, make_requests(WRITE, 8 * PAGE, PAGE), model.now)
     with pytest.raises(ZoneError, match=r"close: zone 0, but the drive answers Invalid Zone State Transition \(BFh\)"):
         model.zones.require(model.zones.close, 0)
     with pytest.raises(ZoneError, match="open: zone 10, but the drive answers Invalid Field"):
@@ -249,7 +249,7 @@ def test_write_pointers_after_loads_and_power_cuts(kind: Any) -> None:
     model = kind(drive(**ZONED))
     model.load(0, ZONE + 4 * PAGE)
     assert model.zones.states[:3] == [FULL, CLOSED, EMPTY] and model.zones.pointers[1] == ZONE + 4 * PAGE
-    served(model, make_requests(WRITE, [2 * ZONE, 3 * ZONE], 4 * PAGE), model.now)
+    serve_all(model, make_requests(WRITE, [2 * ZONE, 3 * ZONE], 4 * PAGE), model.now)
     model.zones.finish(2)
     requests = make_requests(WRITE, 3 * ZONE + np.arange(4, 16) * PAGE, PAGE)
     model.submit(requests, one_command_each(requests), model.now)
@@ -258,7 +258,7 @@ def test_write_pointers_after_loads_and_power_cuts(kind: Any) -> None:
     pointer = model.zones.pointers[3]
     assert 3 * ZONE + 4 * PAGE < pointer < 4 * ZONE
     assert all(model.version(page) > 0 for page in range(48, 52))
-    served(model, make_requests(WRITE, [pointer, ZONE + 4 * PAGE], PAGE), model.now)
+    serve_all(model, make_requests(WRITE, [pointer, ZONE + 4 * PAGE], PAGE), model.now)
     check_invariants(model)
 
 

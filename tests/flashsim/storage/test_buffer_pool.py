@@ -37,7 +37,7 @@ def test_frames_are_those_of_resident_pages_while_some_are_held(policy: str) -> 
         assert pool.resident(held).all() and np.array_equal(pool.frames_of(held), frames)
         _check_frames(pool, every)
     pool.unfix(held)
-    pool.forget(clean := np.setdiff1d(every[pool.resident(every)], pool.changed()))
+    pool.forget(clean := np.setdiff1d(every[pool.resident(every)], pool.dirty_pages()))
     assert pool.used_frames == 700 - len(clean) and not pool.resident(clean).any()
     pool.refer(rng.integers(0, pool.pages, 3000))
     _check_frames(pool, every)
@@ -77,7 +77,7 @@ def test_a_page_is_held_as_often_as_it_was_fixed() -> None:
 def test_what_is_refused_leaves_everything_as_it_was() -> None:
     pool = BufferPool(replacement_policy("lru"), 3, FILES)
     pool.fix(np.array([1, 2]))
-    before = pool.counts, pool.changed().tolist(), pool.resident(np.arange(10)).tolist()
+    before = pool.counts, pool.dirty_pages().tolist(), pool.resident(np.arange(10)).tolist()
     for call, told in [
         (lambda: pool.fix(np.array([2, 3, 4])), "fix: 3 pages, but 1 of 3 frames are not held by somebody"),
         (lambda: pool.unfix(np.array([1, 2, 2])), "unfix: page 2 of a, but it is not fixed"),
@@ -86,7 +86,7 @@ def test_what_is_refused_leaves_everything_as_it_was() -> None:
     ]:
         with pytest.raises(InvalidParameterError, match=told):
             call()
-    assert before == (pool.counts, pool.changed().tolist(), pool.resident(np.arange(10)).tolist())
+    assert before == (pool.counts, pool.dirty_pages().tolist(), pool.resident(np.arange(10)).tolist())
     pool.fix(np.array([3]))
     with pytest.raises(InvalidParameterError, match="fix: 2 pages, but 0 of 3 frames are not held by somebody"):
         pool.refer(np.array([1, 9]))

@@ -8,22 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flashsim.storage.record import varint_size
-from flashsim.storage.rows import key_tuples, masked
+from flashsim.storage.rows import apply_mask, key_tuples
 
 
 @given(st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.booleans()), max_size=60))
 def test_a_mask_chooses_as_in_numpy(pairs: list[tuple[int, bool]]) -> None:
     numbers, mask = np.array([number for number, _ in pairs], np.int64), np.array([chosen for _, chosen in pairs], np.bool_)
     for each in (numbers, numbers.view(np.uint64), np.repeat(numbers, 2)[::2]):
-        chosen = masked(each, mask)
+        chosen = apply_mask(each, mask)
         assert chosen.dtype == each.dtype and np.array_equal(chosen, each[mask])
-    tuples = key_tuples(numbers, numbers[::-1]).chosen(mask)
+    tuples = key_tuples(numbers, numbers[::-1]).select(mask)
     assert np.array_equal(tuples.keys, numbers[mask]) and np.array_equal(tuples.rows, numbers[::-1][mask])
 
 
 def test_a_mask_of_another_length_is_refused() -> None:
     with pytest.raises(IndexError):
-        masked(np.arange(3), np.ones(4, np.bool_))
+        apply_mask(np.arange(3), np.ones(4, np.bool_))
 
 
 def test_varints_grow_by_a_byte_each_seven_bits() -> None:

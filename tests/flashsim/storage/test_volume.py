@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
+from flashsim.core.errors import CapacityError, FlashsimError, InvalidParameterError, UnknownNameError
 from flashsim.core.units import GIB, NEVER
 from flashsim.storage.heap_file import File
 from flashsim.storage.layout import Layout
@@ -188,3 +190,10 @@ def test_interleaved_is_ext3_for_base_relations_and_a_file_that_grows_alone() ->
                 volume.extend(file, count)
             places.append([*base.offsets, *volume.locate(file, np.zeros(1, np.int64), np.array([file.pages])).offsets])
         assert places[0] == places[1]
+
+
+def test_a_placement_with_a_former_name_is_refused_with_the_new(tmp_path: Path) -> None:
+    file, base = tmp_path / "own.py", "flashsim.storage.placement.base"
+    file.write_text(f"from {base} import FileRuns\nclass FileSystem(FileRuns):\n    def reserved(self, file, pages): ...")
+    with pytest.raises(FlashsimError, match="defines reserved, which is called reserved_pages now"):
+        PLACEMENTS.load(str(file))

@@ -71,7 +71,7 @@ _MAP = "from flashsim.storage.placement.base import RELATIONS_AND_TEMPORARIES as
 _OWN_MAP = "from flashsim.storage.placement.base import DeviceMap\nDEVICE_MAP = DeviceMap(1, lambda file: int(file.temporary))"
 _MORE_ROOM = "self._room.capacity = 1 << 62\n        return super().take(file, count)"
 _TWICE = "\n    def drop(self, file):\n        self._room.free.extend(self._rooms[file].runs)\n        return super().drop(file)"
-_HALF = "\n    def reserved(self, file, pages):\n        return max(1, pages // 2)"
+_HALF = "\n    def reserved_pages(self, file, pages):\n        return max(1, pages // 2)"
 _FAULTS = [
     ("replacement", "takes a pinned page", "if not self.pool.pinned(each)", "", "not pinned"),
     ("replacement", "forgets no page that was dropped", "        self.pages.remove(page)", "        pass", "not pinned"),

@@ -21,7 +21,7 @@ from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.storage.heap_file import HeapFile
 from flashsim.testing import strategies
 from flashsim.testing.disks import serve
-from flashsim.testing.flash_drives import check_invariants, served
+from flashsim.testing.flash_drives import check_invariants, serve_all
 from tests.contract.guide import PAGE, write_members
 from tests.tiers import examples
 from traces.file.schema import SCHEMA, column
@@ -36,7 +36,7 @@ def test_drives_serve_the_requests_that_are_drawn_for_them(data: st.DataObject) 
     flash, disk = data.draw(strategies.ssd_drives()), data.draw(strategies.disk_drives())
     engine = SsdEngine(flash)
     requests = data.draw(strategies.request_streams(flash.capacity))
-    assert len(served(engine, requests)) == len(requests)
+    assert len(serve_all(engine, requests)) == len(requests)
     check_invariants(engine)
     drive = HddEngine(disk)
     requests = data.draw(strategies.request_streams(drive.capacity))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from algorithms.replacement.base import replacement_policy
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.replacement import FIRST_PAGE
 from flashsim.core.request import Integers
 from flashsim.storage.pool.simulation import Simulation
@@ -122,7 +122,7 @@ def test_a_sample_of_pages_in_a_row_is_even() -> None:
     assert sorted(mixed[sampled_rows(mixed, 0.01)].tolist()) == np.repeat(sampled_rows(pages, 0.01), 3).tolist()
 
 
-@pytest.mark.skipif(not compiled(), reason="plain Python is slower")
+@pytest.mark.skipif(not is_compiled(), reason="plain Python is slower")
 def test_a_curve_takes_a_microsecond_a_reference_and_64_bytes_a_page_and_a_sample_a_tenth() -> None:
     """A million pages, drawn evenly, each four times: processor time."""
     pages = np.random.default_rng(8).integers(0, 1 << 20, 1 << 22)

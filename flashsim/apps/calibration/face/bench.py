@@ -16,7 +16,7 @@ from flashsim.core.units import MB, MICROSECONDS, format_duration, format_size
 from flashsim.device.figures import show
 from flashsim.experiments.bench.uflip import Method
 from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import captioned, difference
+from flashsim.experiments.presentation.tables import difference, with_caption
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import AllowWrite
@@ -54,7 +54,7 @@ class BenchOutcome(Outcome):
             tiles.append((one.name.replace("_", " "), show(one.name, one.measured) + beside))
         figures = bench_session.figures_table(result.figures)
         sections = [Section("What matters", tables=[style.overview(result.runs)])] if len(result.runs) else []
-        sections += [Section(figures.attrs["title"], tables=[captioned(figures, title="figures")])] if tiles else []
+        sections += [Section(figures.attrs["title"], tables=[with_caption(figures, title="figures")])] if tiles else []
         for name, own in result.runs.groupby("benchmark", sort=False):
             pictures = {str(name): style.picture(own)} if own["value"].nunique() > 1 else {}
             sections.append(Section(str(name).capitalize(), tables=style.tables(own), pictures=pictures))

@@ -18,7 +18,7 @@ from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_s
 from flashsim.experiments.bench.targets import open_target
 from flashsim.experiments.presentation.plots import scatter_beside
 from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import Table, captioned
+from flashsim.experiments.presentation.tables import Table, with_caption
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.outputs import Outputs, final_name
 from flashsim.operations import fields
@@ -59,8 +59,8 @@ class CalibrationOutcome(Outcome):
         sections = [
             Section("What was found", f"{found}.", [Table(["fitted", "95 % interval"], estimates, "parameters")]),
             Section("Measured and simulated", result.note, pictures={"cells": result.picture()}),
-            Section("Fitted cells", tables=[captioned(result.table(False), title="fitted")]),
-            Section("Cells held out", "The fit did not see them.", [captioned(result.table(True), title="held-out")]),
+            Section("Fitted cells", tables=[with_caption(result.table(False), title="fitted")]),
+            Section("Cells held out", "The fit did not see them.", [with_caption(result.table(True), title="held-out")]),
         ]
         return Report(f"Calibration of {result.device}", self.lead, figures, sections, self.provenance)
 

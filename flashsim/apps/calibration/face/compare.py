@@ -24,14 +24,14 @@ from flashsim.execution.drivers import needed_size
 from flashsim.experiments.bench.targets import open_target
 from flashsim.experiments.presentation.plots import LINES, legend, panels
 from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import captioned
+from flashsim.experiments.presentation.tables import with_caption
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.replaying.real import RealSettings
 from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Table, Types, YesDestroy, key
 from flashsim.operations.face._arguments import sources as open_sources
-from flashsim.operations.face._join_options import JoinChoices, given
+from flashsim.operations.face._join_options import JoinChoices, given_options
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import REPORT, Outcome
@@ -59,7 +59,10 @@ class ComparisonOutcome(Outcome):
         yield Explanation(joins_report.WHY)
 
     def _report(self) -> Report:
-        tables = captioned(joins_report.table(self.result), title="joins"), captioned(joins_report.noise_table(self.result), title="noise")
+        tables = (
+            with_caption(joins_report.table(self.result), title="joins"),
+            with_caption(joins_report.noise_table(self.result), title="noise"),
+        )
         sections = [
             Section("I/O of each join", "Phases are stacked from the bottom, hatched from the second on.", (), {"joins": self._draw()}),
             Section("Phase by phase", tables=tables[:1]),
@@ -172,7 +175,7 @@ def compare(
         fields.refuse({"time": time != 30 * SECONDS, "seed": seed}, "the preset is not calibrated here")
     target, names = Path(path), algorithm or joins.JOINS
     on_pages = page_size, page_format or page_format_of(*names)
-    setting = joins_report.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given(choices))
+    setting = joins_report.JoinsSetting(names, memory_pages(memory, *on_pages), repeats, given_options(choices))
     both = shutil.which("fio") and choices.get("partition") in (None, "traditional")
     engines = engine or (["builtin", "fio"] if both else ["builtin"])
     with activity("joins") as progress:
@@ -222,7 +225,7 @@ class ClosedLoopOutcome(Outcome):
         """Distributions, tables, and every request with both times (CSV)."""
         pictures = {"response_times": closed_loop.cumulative(self.result)}
         groups, whole = self.groups, self.groups.iloc[0]
-        tables = captioned(self.summary(), title="summary"), captioned(closed_loop.percentile_table(groups), title="percentiles")
+        tables = with_caption(self.summary(), title="summary"), with_caption(closed_loop.percentile_table(groups), title="percentiles")
         sections = [
             Section("Response times", "Measured drawn solid, simulated dashed.", (), pictures),
             Section("Means and errors", tables=tables[:1]),

@@ -15,7 +15,7 @@ from flashsim.apps.calibration.validation import under_load as load_study
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.core.parameters import check_once
-from flashsim.experiments.presentation.plots import Beside, published_beside_ours
+from flashsim.experiments.presentation.plots import Beside, plot_beside_published
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.jobs import Settings
@@ -61,7 +61,7 @@ class PublishedOutcome(Outcome):
         for each in self.result.judgements:
             names, numbers = [cell.name for cell in each.cells], [float(cell.published or 0) for cell in each.cells]
             panels[each.claim.id] = Beside(names, numbers, [cell.values[0] for cell in each.cells], each.claim.limits["each"])
-        return published_beside_ours(panels, "", "", share=False)
+        return plot_beside_published(panels, "", "", share=False)
 
 
 def _measures(summary: pd.DataFrame, name: Callable[[Any], str]) -> Figure:
@@ -70,7 +70,7 @@ def _measures(summary: pd.DataFrame, name: Callable[[Any], str]) -> Figure:
         str(measure): Beside([*map(name, cells.itertuples())], cells["measured"].tolist(), cells["simulated"].tolist(), 0.1)
         for measure, cells in summary.groupby("measure", sort=False)
     }
-    return published_beside_ours(panels, "", "", share=False)
+    return plot_beside_published(panels, "", "", share=False)
 
 
 def _table(frame: pd.DataFrame, keys: list[str], measures: Collection[str], title: str) -> Table:
@@ -130,7 +130,7 @@ class ReadsOutcome(Outcome):
         return _measures(self.summary(), lambda each: f"{each.engine} {each.bs}, {each.processes} x {each.queue_depth}")
 
 
-def _named(value: Any, parameter: str) -> list[tuple[str, str]]:
+def _presets_by_name(value: Any, parameter: str) -> list[tuple[str, str]]:
     """Drives with their presets, of texts NAME=PRESET or of a mapping."""
     pairs = [f"{name}={fields.text(preset, parameter)}" for name, preset in value.items()] if isinstance(value, Mapping) else value
     parts = (text.rpartition("=") for text in fields.each(fields.text)(pairs, parameter))
@@ -163,7 +163,7 @@ def validate(
     ] = None,
     device: Annotated[
         Any,
-        Field(_DEVICE, "NAME=PRESET", _named, several=True, python="Or a mapping of drives to presets."),
+        Field(_DEVICE, "NAME=PRESET", _presets_by_name, several=True, python="Or a mapping of drives to presets."),
     ] = None,
     reads: Annotated[
         str | None, Name("Measurements of random reads of one drive (CSV), each row of which is played and judged.", "FILE.csv", reads=True)

@@ -35,7 +35,7 @@ from flashsim.experiments.formulas.comparison import BOUND, formula, sizes_of
 from flashsim.experiments.replaying.real import RealSettings, replay_on
 from flashsim.experiments.replaying.survey import survey
 from flashsim.experiments.runs.drives import disk_of
-from flashsim.experiments.runs.joining import divide, needed_for
+from flashsim.experiments.runs.joining import divide, size_for_join
 from flashsim.storage.heap_file import HeapFile
 from models.disk import Disk
 from traces.file.recording import ParquetRecorder
@@ -180,7 +180,7 @@ def _predict(algorithm: str, result: JoinsValidation) -> Witnesses:
     join, machine = partial(plan_join, algorithm, *files, parameters, allocation), Machine([Device(preset)], None, name=preset.name)
     (cost,) = run(join, files, [machine], strands=parameters.strands > 1)
     if isinstance(cost, ConcurrentRun):
-        simulated, cost_model = [cost.elapsed_in(phase.name) / SECONDS for phase in cost.phases], None
+        simulated, cost_model = [cost.time_in(phase.name) / SECONDS for phase in cost.phases], None
     else:
         simulated = [phase.io_time / SECONDS for phase in cost.phases]
         sizes = sizes_of(files, result.setting.memory, algorithm, parameters, cost.result_rows)
@@ -198,7 +198,7 @@ def _execute(one: Witnesses, on: Path, result: JoinsValidation, allow_write: boo
     how, files = result.setting.of(one.algorithm), result.files
     parameters, allocation = divide(how, files, result.preset)
     with (
-        RealDevice(on, needed_for(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
+        RealDevice(on, size_for_join(how, files, parameters, allocation), allow_write=allow_write, replace=replace) as device,
         ParquetRecorder(trace) as recorder,
     ):
         sink = Tee(recorder)

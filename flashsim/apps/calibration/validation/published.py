@@ -74,7 +74,7 @@ def tail(name: str, scale: float, seed: int, rate: float, changes: Mapping[str, 
 
     `changes` are parameters of the drive that are others.
     """
-    device, flash, _ = _device(_changed(name, changes), "steady", scale, seed)
+    device, flash, _ = _device(_changed_preset(name, changes), "steady", scale, seed)
     count = _count(_TAIL * max(1, scale), scale, _LEAST_TAIL)
     gaps = generator(seed, "arrivals").exponential(SECONDS / rate, 2 * count)
     arrivals = device.now + np.cumsum(gaps).astype(np.int64)
@@ -85,7 +85,7 @@ def tail(name: str, scale: float, seed: int, rate: float, changes: Mapping[str, 
 
 def filling(name: str, scale: float, seed: int, changes: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
     """Writes in order from the first byte of an empty part to its last: GB/s in each of equal windows, and the GB of the whole."""
-    whole = _changed(name, changes)
+    whole = _changed_preset(name, changes)
     device, *_ = _device(whole, "empty", scale, seed)
     count = device.capacity // _COMMAND
     ends = np.sort(device.serve(make_requests(WRITE, np.arange(count) * _COMMAND, _COMMAND), settle=False)["completed"])
@@ -119,7 +119,7 @@ def _mean(rates: npt.NDArray[np.float64]) -> float:
     return float(len(rates) / np.sum(1 / rates))
 
 
-def _changed(name: str, changes: Mapping[str, Any] | None) -> Preset:
+def _changed_preset(name: str, changes: Mapping[str, Any] | None) -> Preset:
     whole = presets.load(name)
     return replace(whole, parameters=replace(whole.parameters, **(changes or {})))
 
@@ -255,7 +255,7 @@ def _setups(claim: Claim, settings: Settings, experiments: bool) -> list[tuple[s
     ]
 
 
-def judged(claim: Claim, results: Results, experiments: bool = False) -> Judgement:
+def judge_runs(claim: Claim, results: Results, experiments: bool = False) -> Judgement:
     """A claim by its runs; cells from which a parameter was solved are fitted."""
     read, limit = _RUNS[claim.values["run"]][1], claim.limits["each"]
     solved = [parameter for parameter in claim.rests_on if claim.id in parameter.solved_from]
@@ -277,4 +277,4 @@ def validate(ids: Sequence[str], settings: Settings, progress: Progress | None =
     chosen = [claim for claim in claims() if claim.id in ids]
     jobs = [job for claim in chosen for *_, job in _setups(claim, settings, experiments)]
     results = make(jobs, settings, progress, ("page",), kinds=("ssd",))
-    return Validation([judged(claim, results, experiments) for claim in chosen], results)
+    return Validation([judge_runs(claim, results, experiments) for claim in chosen], results)

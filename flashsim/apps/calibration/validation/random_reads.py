@@ -81,9 +81,9 @@ def play(
     device.load(0, device.capacity)
     clients = ClosedClients(depth * processes, core_time, page_size=length, seed=seed, cores=processes if core_time else 0)
     count = max(round(_REQUESTS * scale), _EACH * clients.clients)
-    loop = CompiledLoop([device.compiled], clients.side([device.capacity // length], device.now), count)
+    loop = CompiledLoop([device.compiled_model], clients.side([device.capacity // length], device.now), count)
     loop.run(completions=count)
-    time, _, client = loop.completed[round(_WARM_UP * count) :].T
+    time, _, client = loop.log_rows[round(_WARM_UP * count) :].T
     order = np.lexsort((time, client))
     latencies = np.diff(time[order])[np.diff(client[order]) == 0] / MICROSECONDS
     rate = (len(time) - 1) * SECONDS / (time[-1] - time[0])

@@ -71,7 +71,7 @@ class LoadRow:
     values: Mapping[str, float]
 
     @property
-    def saturated(self) -> bool:
+    def is_saturated(self) -> bool:
         """True if clearly less was achieved than was offered."""
         offered = self.values["background_per_s"] + self.values["probe_per_s"]
         return self.values["achieved_per_s"] < _ACHIEVED * offered
@@ -160,7 +160,7 @@ def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps
     samples, requests = max(1, round(SAMPLES * scale)), round(_CYCLES * scale * cycle)
     threads = ScheduledThreads(load["background_per_s"], load["probe_per_s"], seed=seed)
     tables = threads.tables(device.capacity // PAGE, device.now, device.preset.flash.queues)
-    loop = CompiledLoop([device.compiled], threads.side(tables))
+    loop = CompiledLoop([device.compiled_model], threads.side(tables))
     loop.run(completions=round(_WARM_UP * requests))
     forget_counts(tables)
     begin = until = loop.now
@@ -229,10 +229,10 @@ def mean_factors(cells: Sequence[Mapping[str, Any]], keys: list[str], sides: Map
     return list(rows)
 
 
-def judged(rows: Sequence[LoadRow], shown: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
+def judge_rows(rows: Sequence[LoadRow], shown: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
     """Rows beside what was simulated for each: a row a load and measure, in which the saturated loads of a drive are one, their median."""
     values = [
-        (row.drive, -1 if row.saturated else number, measure, row.values["background_per_s"], simulated[measure], row.values[measure])
+        (row.drive, -1 if row.is_saturated else number, measure, row.values["background_per_s"], simulated[measure], row.values[measure])
         for number, (row, simulated) in enumerate(zip(rows, shown, strict=True))
         for measure in MEASURES
     ]
@@ -263,4 +263,4 @@ def validate(path: Path, named: Mapping[str, str], settings: Settings, progress:
     shown = [results[job] for job in jobs]
     loads = ({"drive": row.drive, "background_per_s": row.values["background_per_s"]} for row in rows)
     samples = [load | {kind: each[kind] for kind in ("reads", "writes")} for load, each in zip(loads, shown, strict=True)]
-    return UnderLoad(path.name, judged(rows, shown), samples)
+    return UnderLoad(path.name, judge_rows(rows, shown), samples)

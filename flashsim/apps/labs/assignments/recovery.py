@@ -132,7 +132,7 @@ def crashes_of(database: Remote, calls: list[Call], disk: DurableState) -> list[
     return crashes
 
 
-def chosen(crashes: list[DatabaseCrash], shares: list[float]) -> list[DatabaseCrash]:
+def choose_crashes(crashes: list[DatabaseCrash], shares: list[float]) -> list[DatabaseCrash]:
     """A crash of each of as many equal parts as there are shares, which say where in its part it lies."""
     return [crashes[int((part + share) * len(crashes) / len(shares))] for part, share in enumerate(shares)]
 
@@ -159,7 +159,7 @@ def crash_fault(submission: Submission, instance: tuple[list[Call], list[float]]
     """Losses and leftovers of one crash, after any write."""
     calls, shares = instance
     crashes = crashes_of(submission.new("Database", _PAGES), calls, DurableState())
-    for number, crash in enumerate(chosen(crashes, shares)):
+    for number, crash in enumerate(choose_crashes(crashes, shares)):
         recover(submission.other(number), crash)
     return ""
 
@@ -175,11 +175,11 @@ def again_fault(submission: Submission, instance: tuple[list[Call], list[Call], 
     """Losses of crashes of recovery, and of a crash of what goes on after it."""
     calls, later, shares, further = instance
     crashes, again = crashes_of(submission.new("Database", _PAGES), calls, DurableState()), list[DatabaseCrash]()
-    for number, crash in enumerate(chosen(crashes, shares)):
+    for number, crash in enumerate(choose_crashes(crashes, shares)):
         database, left, inside = recover(submission.other(number), crash)
         afterwards = crashes_of(database, later, left)
         again += inside + [each._replace(where=f"{crash.where}; recovery; {each.where}") for each in afterwards]
-    for number, crash in enumerate(chosen(again, further), start=len(shares)):
+    for number, crash in enumerate(choose_crashes(again, further), start=len(shares)):
         recover(submission.other(number), crash)
     return ""
 

@@ -35,7 +35,7 @@ def draw_batches(random: np.random.Generator) -> tuple[list[list[Row]], int]:
     return [[[1, None]], *(rows[first:end] for first, end in pairwise(ends))], int(random.integers(3, 9))
 
 
-def aggregated(batches: list[list[Row]]) -> list[list[Any]]:
+def aggregate(batches: list[list[Row]]) -> list[list[Any]]:
     """Groups with count, sum and average by `algorithms.programs.aggregation`, NULL first."""
     schema = pa.schema([("key", pa.int64()), ("value", pa.int64())])
     functions = [Aggregate(each, "value", each) for each in ("count", "sum", "avg")]
@@ -71,7 +71,7 @@ class PartTable:
         return parts
 
 
-def summed(parts: list[list[Any]]) -> list[list[Any]]:
+def sum_parts(parts: list[list[Any]]) -> list[list[Any]]:
     """Keys, counts and sums of parts."""
     groups: dict[int | None, list[Any]] = {}
     for key, count, total in parts:
@@ -107,9 +107,11 @@ def parts_fault(submission: Submission, instance: tuple[list[list[Row]], int]) -
         held -= {key for key, *_ in answer if handed_on[key] in states.get(key, ())}  # whether it came again afterwards is not sure
         if len(held) > room:
             return f"{where}: now it holds {len(held)} groups at least that parts have not told all of"
-    right = [group[:3] for group in aggregated(batches)]
-    if summed(parts) != right:
-        wrong = next(((has, wanted) for has, wanted in zip(summed(parts), right, strict=False) if has != wanted), (summed(parts), right))
+    right = [group[:3] for group in aggregate(batches)]
+    if sum_parts(parts) != right:
+        wrong = next(
+            ((has, wanted) for has, wanted in zip(sum_parts(parts), right, strict=False) if has != wanted), (sum_parts(parts), right)
+        )
         return f"Aggregation({room}): of {batches} the parts tell {str(wrong[0])[:200]}, but {str(wrong[1])[:200]} is right"
     return f"Aggregation({room}): {len(parts)} parts, but {fewest} suffice" if len(parts) > fewest else ""
 
@@ -119,7 +121,7 @@ def whole_fault(submission: Submission, instance: tuple[list[list[Row]], int]) -
     batches, room = instance
     table = PartTable(room)
     parts = [part for batch in batches for part in table.step(batch)] + table.finish()
-    return answers("whole", lambda parts: aggregated(batches), _ERROR)(submission, [parts])
+    return answers("whole", lambda parts: aggregate(batches), _ERROR)(submission, [parts])
 
 
 def bloom(keys: list[int], bits: int) -> list[int]:
@@ -154,7 +156,7 @@ def draw_query(random: np.random.Generator) -> tuple[dict[str, float], dict[str,
     return rates, {"size": size, "drive": drive, "host": host, "results": results}
 
 
-def described(rates: dict[str, float], work: dict[str, float]) -> tuple[ScanRates, ScanWork]:
+def describe_scan(rates: dict[str, float], work: dict[str, float]) -> tuple[ScanRates, ScanWork]:
     """The same for formulas."""
     counts = int(rates["cores"]), int(rates["host_cores"])
     return ScanRates(rates["link"], rates["bus"], *counts), ScanWork(
@@ -164,7 +166,7 @@ def described(rates: dict[str, float], work: dict[str, float]) -> tuple[ScanRate
 
 def times(rates: dict[str, float], work: dict[str, float]) -> list[float]:
     """Seconds on the host and inside the drive, by `models.smart_scan`."""
-    machine, scan = described(rates, work)
+    machine, scan = describe_scan(rates, work)
     return [host_time(machine, scan) / SECONDS, drive_time(machine, scan._replace(host=0)) / SECONDS]
 
 
@@ -180,7 +182,7 @@ def draw_scan(random: np.random.Generator) -> tuple[dict[str, float], dict[str, 
 
 def share(rates: dict[str, float], work: dict[str, float], rows: int, match: float, result: int) -> float | None:
     """The break-even by `models.smart_scan`."""
-    return break_even(*described(rates, work), match * SECONDS, 0, result, rows)
+    return break_even(*describe_scan(rates, work), match * SECONDS, 0, result, rows)
 
 
 EXERCISES = {

@@ -142,7 +142,7 @@ class FlashChip:
         self.programs += 1
         return ""
 
-    def lost(self) -> list[int]:
+    def lost_pages(self) -> list[int]:
         """Logical pages whose newest version is on the flash no more."""
         return [
             page for page, (block, slot) in self.newest.items() if slot >= len(self.content[block]) or self.content[block][slot] != page
@@ -162,7 +162,7 @@ def run(submission: Submission, drive: DrawnDrive) -> FlashChip:
                 raise SubmissionError(f"{where}: {str(operation)[:60]}: {broken}")
         if sum(operation[0] == "program" for operation in operations) != 1:
             raise SubmissionError(f"{where}: its page must be programmed once")
-        if lost := flash.lost():
+        if lost := flash.lost_pages():
             raise SubmissionError(f"{where}: an erase loses page {lost[0]}")
         if number % 5 == 0:
             answer, right = layer.ask("read", page := drive.writes[number // 2]), [*flash.newest[page]]

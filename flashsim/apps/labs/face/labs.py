@@ -13,7 +13,7 @@ import pandas as pd
 from flashsim.apps.labs import grading
 from flashsim.apps.labs.submission import seals
 from flashsim.core.activity import activity
-from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, shortened
+from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, shorten
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations import fields
@@ -35,7 +35,7 @@ def _grading_seed(value: Any, parameter: str) -> int:
         number = fields.seed(int(value, 0) if isinstance(value, str) else value, parameter)
     except ValueError as problem:
         wanted = "a seed as `lab grade` prints it is needed, such as 0x..."
-        raise InvalidParameterError(parameter, shortened(repr(value)), wanted) from problem
+        raise InvalidParameterError(parameter, shorten(repr(value)), wanted) from problem
     if number.bit_length() < _LEAST_BITS:
         why = f"a submission can find a seed of less than {_LEAST_BITS} bits by trial"
         raise InvalidParameterError(parameter, number, f"{why}; leave {parameter} out, and one is drawn and printed")
@@ -167,7 +167,7 @@ def lab_check(
         flashsim lab check replacement.ipynb
         flashsim lab check mine.py --lab disk-scheduling
     """
-    return _graded([file], lab, PUBLIC_SEED, instances)
+    return _grade([file], lab, PUBLIC_SEED, instances)
 
 
 @operation
@@ -182,7 +182,7 @@ def lab_grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances:
         flashsim lab grade replacement_ada.ipynb replacement_bo.ipynb
         flashsim lab grade replacement_ada.ipynb --out marks.csv
     """
-    outcome = _graded(files, lab, seed, instances)
+    outcome = _grade(files, lab, seed, instances)
     outcome.sealed = seals()
     return outcome
 
@@ -195,14 +195,14 @@ def lab_leaderboard(files: _Files, *, seed: _Seed = None, lab: _Lab = None, inst
 
         flashsim lab leaderboard replacement_ada.ipynb replacement_bo.ipynb
     """
-    outcome = _graded(files, lab, seed, instances, contests=True)
+    outcome = _grade(files, lab, seed, instances, contests=True)
     table = outcome.summary().sort_values("score", ascending=False, kind="stable", na_position="last")
     table = table[["submission", "exercise", "score", "reason"]].reset_index(drop=True)
     table.attrs = {"lead": f"seed {outcome.seed}", "document": {"seed": outcome.seed, "rows": table.to_dict("records")}}
     return table
 
 
-def _graded(files: list[str] | str, lab: str | None, seed: int | None, instances: int, *, contests: bool = False) -> LabOutcome:
+def _grade(files: list[str] | str, lab: str | None, seed: int | None, instances: int, *, contests: bool = False) -> LabOutcome:
     paths = [Path(each) for each in fields.several(files, "files")]
     for path in paths:
         if not path.exists():

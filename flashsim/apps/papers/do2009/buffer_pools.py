@@ -29,14 +29,14 @@ from flashsim.apps.papers.do2009.runs import (
     Setup,
     buffers,
     join_setting,
-    sized,
+    sized_setup,
 )
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.execution import cpu as cpus
 from flashsim.execution.cpu import CpuModel
 from flashsim.experiments.formulas.comparison import PhaseComparison, compare, formula, relative
-from flashsim.experiments.judging.cells import bounded, less, near, number, ratio, statement
+from flashsim.experiments.judging.cells import less, limit_statement, near, number, ratio, statement
 from flashsim.experiments.presentation.plots import Bar, stacked_bars
 from flashsim.experiments.presentation.tables import percent
 from flashsim.experiments.runs.drives import ShipsModel, disk_of
@@ -155,7 +155,7 @@ _ORDERS: dict[str, list[Order]] = {
 }
 
 
-def _ordered(claim: Claim, runs: JoinRuns) -> list[Cell]:
+def _order_cells(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Orders of times; where a variant is stated, also with its prices of CPU work."""
     priced = {"": runs} | {variant: JoinRuns(runs.results, prices(without=("grace-hash",))) for variant in claim.stated}
     return [replace(cell, variant=variant) for variant, each in priced.items() for cell in each.orders(claim, _ORDERS[claim.id])]
@@ -181,7 +181,7 @@ def _sort_and_grace(claim: Claim, runs: JoinRuns) -> list[Cell]:
         value = runs.ratio([(Setup(join, memory), "SSD", "io", phase) for phase in ("first phase", "total")])
         name = f"phase 1 of {LABELS[join]}, share of I/O, SSD, {memory} MB"
         first.append(statement(name, f"{share:g} within {points:g}", [value], near(share, points), equal=0.5))
-    return [*alike, *_ordered(claim, runs), *first]
+    return [*alike, *_order_cells(claim, runs), *first]
 
 
 def _figure1(runs: JoinRuns) -> list[Section]:
@@ -237,7 +237,9 @@ def _variance(claim: Claim, runs: JoinRuns) -> list[Cell]:
     for wide, narrow in (("grace-hash", "sort-merge"), ("hybrid-hash", "sort-merge"), ("sort-merge", "bnl")):
         name = f"spreads of {LABELS[narrow]} and {LABELS[wide]}, SSD"
         cells.append(statement(name, "the first less", (flash[narrow], flash[wide]), wider, 0, digits=5))
-    return cells + [bounded(f"spread of {LABELS[join]}, HDD", "below", claim.limits["little"], wide, 0) for join, wide in disk.items()]
+    return cells + [
+        limit_statement(f"spread of {LABELS[join]}, HDD", "below", claim.limits["little"], wide, 0) for join, wide in disk.items()
+    ]
 
 
 def _error_bars(runs: JoinRuns) -> list[Section]:
@@ -256,16 +258,16 @@ def _error_bars(runs: JoinRuns) -> list[Section]:
 def _speedups(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """Speedups, SSD over HDD, a row a join, or a join and phase."""
 
-    def measured(row: str, memory: int) -> tuple[str, float | None, str]:
+    def measure(row: str, memory: int) -> tuple[str, float | None, str]:
         join, _, phase = row.partition(", ")
         setup, what = Setup(join, memory), claim.values["seconds"]
         return f"{row} {memory} MB", runs.ratio([(setup, machine, what, phase or "total") for machine in DEVICES]), runs.id(setup)
 
-    return claim.grid(MEMORY, measured)
+    return claim.grid(MEMORY, measure)
 
 
 #: Every join with every page size, the longest runs first, with blocked and with page-sized I/O.
-_BLOCKED, _PAGE_SIZED = ([sized(join, size, page_io) for size in PAGE_SIZES for join in JOINS] for page_io in (False, True))
+_BLOCKED, _PAGE_SIZED = ([sized_setup(join, size, page_io) for size in PAGE_SIZES for join in JOINS] for page_io in (False, True))
 #: Runs that show whether half flash pages make small pages dear: as usual, in buffers of whole flash pages, and with pages of that size.
 _ALIGNED = [(one, replace(one, aligned=True), replace(one, page_size=FLASH_PAGE)) for one in _BLOCKED[: len(JOINS)] if one.join != "bnl"]
 
@@ -293,7 +295,7 @@ def _spreads(claim: Claim, runs: JoinRuns) -> list[Cell]:
             for join in JOINS:
                 seconds = [runs.seconds(each, machine) for each in grid if each.join == join]
                 spread = None if None in seconds else max(filter(None, seconds)) / min(filter(None, seconds)) - 1
-                cells.append(bounded(f"spread of {join}, {machine}{kind}", relation, claim.limits["spread"], spread, equal=0))
+                cells.append(limit_statement(f"spread of {join}, {machine}{kind}", relation, claim.limits["spread"], spread, equal=0))
     return cells
 
 
@@ -304,15 +306,15 @@ def _small_pages(runs: JoinRuns) -> list[Section]:
 
 
 def _over_blocked(claim: Claim, runs: JoinRuns) -> list[Cell]:
-    def measured(machine: str, join: str) -> tuple[str, float | None, str]:
-        times = ((sized(join, page_io=page_io), machine) for page_io in (True, False))
+    def measure(machine: str, join: str) -> tuple[str, float | None, str]:
+        times = ((sized_setup(join, page_io=page_io), machine) for page_io in (True, False))
         return f"{LABELS[join]}, {machine}, page-sized over blocked", runs.ratio(times), ""
 
-    return claim.grid(JOINS, measured)
+    return claim.grid(JOINS, measure)
 
 
 def _with_small_pages(claim: Claim, runs: JoinRuns) -> list[Cell]:
-    small = [sized(join, PAGE_SIZES[0], page_io=True) for join in ("sort-merge", "grace-hash")]
+    small = [sized_setup(join, PAGE_SIZES[0], page_io=True) for join in ("sort-merge", "grace-hash")]
     orders: list[Order] = [(f"{LABELS[s.join]}, HDD and SSD", "the first less, s", [(s, name) for name in DEVICES]) for s in small]
     return runs.orders(claim, orders)
 
@@ -320,18 +322,18 @@ def _with_small_pages(claim: Claim, runs: JoinRuns) -> list[Cell]:
 def _cpu_times(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """CPU times of block nested loops, a row a machine and kind of time, as at scale 1: work is proportional to the scale."""
 
-    def measured(row: str, kilobytes: int) -> tuple[str, float | None, str]:
-        setup = sized("bnl", kilobytes * KIB, page_io=True)
+    def measure(row: str, kilobytes: int) -> tuple[str, float | None, str]:
+        setup = sized_setup("bnl", kilobytes * KIB, page_io=True)
         seconds = runs.seconds(setup, *row.split(", "))
         return f"{row}, {kilobytes} KB", ratio(seconds, runs.settings.scale), runs.id(setup)
 
-    return claim.grid(ROWS, measured)
+    return claim.grid(ROWS, measure)
 
 
 _SMALL_PAGES = "Small pages and flash pages"
 #: The runs of figure 3 have blocked I/O at the page size of the rest of the paper alone.
-_FIGURE_3 = [*_PAGE_SIZED, *map(sized, JOINS)]
-_JUDGES = dict.fromkeys(_ORDERS, _ordered) | {"fig1-281": _hybrid_over_grace, "fig1-sm-gh": _sort_and_grace, "fig1-variance": _variance}
+_FIGURE_3 = [*_PAGE_SIZED, *map(sized_setup, JOINS)]
+_JUDGES = dict.fromkeys(_ORDERS, _order_cells) | {"fig1-281": _hybrid_over_grace, "fig1-sm-gh": _sort_and_grace, "fig1-variance": _variance}
 _JUDGES |= dict.fromkeys(("table3-io", "table3-join", "table4"), _speedups) | {"table5": _cpu_times}
 _JUDGES |= {"fig2": _spreads, "fig3-blocked": _over_blocked, "fig3-2kb": _with_small_pages}
 EXHIBITS: Mapping[str, Exhibit] = {

@@ -127,7 +127,7 @@ class FittedValue:
         return user if self.hdd is None or self.ssd is None else (self.hdd + user) / (self.ssd + user)
 
 
-def _published(claim: str, row: str) -> list[float]:
+def _published_values(claim: str, row: str) -> list[float]:
     """The values of a row that the fit sees."""
     values = load("do2009").claim(claim).published[row]
     seen, places = (CALIBRATION_ROWS, ROWS) if claim == "table5" else (CALIBRATION_MEMORY, MEMORY)
@@ -145,7 +145,9 @@ def fit_kernel() -> Kernel:
     """Prices by device, from two rows of table 5 each."""
     runs = [page_sized(kilobytes) for kilobytes in CALIBRATION_ROWS]
     counts = np.array([[run["commands"], run["bytes"]] for run in runs], np.float64)
-    return {device: tuple((np.linalg.solve(counts, _published("table5", f"{device}, kernel")) * SECONDS).tolist()) for device in DEVICES}
+    return {
+        device: tuple((np.linalg.solve(counts, _published_values("table5", f"{device}, kernel")) * SECONDS).tolist()) for device in DEVICES
+    }
 
 
 def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
@@ -156,13 +158,13 @@ def kernel_seconds(kernel: Kernel, device: str, run: Counts) -> float:
 def cells() -> list[FittedValue]:
     """The twelve values that user prices are fitted to."""
     values, kernel = [], fit_kernel()
-    speedups = {join: zip(_published("table3-io", join), _published("table3-join", join), strict=True) for join in JOINS}
+    speedups = {join: zip(_published_values("table3-io", join), _published_values("table3-join", join), strict=True) for join in JOINS}
     for (join, memory), run in committed_work()[0].items():
         (io_speedup, speedup), hdd = next(speedups[join]), hdd_seconds(join, memory)
         times = (hdd + kernel_seconds(kernel, "HDD", run), hdd / io_speedup + kernel_seconds(kernel, "SSD", run))
         values.append(FittedValue(f"table 3, {join} {memory} MB", speedup, run, *times))
     for device in DEVICES:
-        for kilobytes, seconds in zip(CALIBRATION_ROWS, _published("table5", f"{device}, user"), strict=True):
+        for kilobytes, seconds in zip(CALIBRATION_ROWS, _published_values("table5", f"{device}, user"), strict=True):
             values.append(FittedValue(f"table 5, {device} {kilobytes} KB", seconds, page_sized(kilobytes)))
     return values
 
@@ -194,7 +196,7 @@ def prices(without: Collection[str] = ()) -> CpuModel:
     return _model(fit_user([cell for cell in cells() if not any(f", {join} " in cell.name for join in without)]), {})
 
 
-def fitted() -> tuple[CpuModel, list[str]]:
+def fit_preset() -> tuple[CpuModel, list[str]]:
     """The preset, its prices rounded, and what is said above them."""
     values = cells()
     prices = fit_user(values)
@@ -227,5 +229,5 @@ _COMMENTS = (
 
 
 if __name__ == "__main__":
-    model, comments = fitted()
+    model, comments = fit_preset()
     print(work_text() if sys.argv[1:] == ["work"] else model.as_toml(comments), end="")

@@ -25,8 +25,8 @@ from flashsim.apps.papers.do2009.runs import (
     PAGE_SIZE,
     Setup,
     join_setting,
-    laid_out,
     large_pages,
+    lay_out_setup,
     paper_disk,
     reason,
 )
@@ -128,7 +128,7 @@ Divisions = str | dict[str, DetailedCost]
 
 @cache
 def _sizes(memory: int, scale: float, seed: int) -> tuple[Sizes, int]:
-    files, setting = laid_out(Setup("", memory), scale, seed)
+    files, setting = lay_out_setup(Setup("", memory), scale, seed)
     return sizes_of(files, setting.memory), other_runs.bytes_needed(files)
 
 

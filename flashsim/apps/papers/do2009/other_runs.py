@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flashsim.apps.papers.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, laid_out, reason
+from flashsim.apps.papers.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, lay_out_setup, reason
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
@@ -53,7 +53,7 @@ SMALL_PAGES: dict[str, Change] = {
 def io_seconds(placement: str, scale: float, seed: int, ships_model: bool, **join: Any) -> dict[str, float]:
     """I/O seconds of a join on the HDD and on each variant of the flash drive, JSON-ready; too small a pool leaves it empty."""
     setup = Setup(**join)
-    files, setting = laid_out(setup, scale, seed)
+    files, setting = lay_out_setup(setup, scale, seed)
     model = ShipsModel(scale, setup.page_size * setup.page_io) if ships_model else None
     hdd, ssd = (by_state[0].in_model(model) for by_state in states(DEVICES, 1, seed).values())
     variants = SMALL_PAGES if setup.page_size < FLASH_PAGE else {name: VARIANTS[name] for name in PLACEMENTS[placement]}
@@ -73,7 +73,7 @@ def with_buffers(memory: int, rules: Mapping[str, Mapping[str, int]], scale: flo
 
     As the formula sees them, nothing hides a latency, and a request is one command, however long; or there is read-ahead and write-behind.
     """
-    files, setting = laid_out(Setup("hybrid-hash", memory), scale, seed)
+    files, setting = lay_out_setup(Setup("hybrid-hash", memory), scale, seed)
     setting, disk = replace(setting, placement="two-disks", cpu=None), presets.load(DEVICES["HDD"])
     plain = replace(disk, parameters=replace(disk.parameters, read_ahead=0, write_behind=0))  # type: ignore[arg-type]
     drives = [ReadyDrive(Device(plain, maximum_command=GIB)), ReadyDrive(Device(disk))]
@@ -92,7 +92,7 @@ def with_divisions(
 
     Files lie packed: what a file system adds is the same for any division.
     """
-    files, setting = laid_out(Setup(join, memory), scale, seed)
+    files, setting = lay_out_setup(Setup(join, memory), scale, seed)
     setting = JoinSetting(join, setting.memory, cpu=None)
     by_device = []
     for division, names in divisions:
@@ -105,7 +105,7 @@ def with_divisions(
 
 def on_every_device(join: str, page_io: bool, scale: float, seed: int) -> dict[str, Any]:
     """I/O and CPU seconds by device, JSON-ready; empty where the pool is too small, and without the devices that are."""
-    files, setting = laid_out(Setup(join, LESSONS_MEMORY), scale, seed)
+    files, setting = lay_out_setup(Setup(join, LESSONS_MEMORY), scale, seed)
     names = [name for name in presets.names() if presets.load(name).capacity >= bytes_needed(files)]
     setting = JoinSetting(join, setting.memory, page_io, buffers_for=DEVICES["HDD"], cpu=CPU)
     try:

@@ -72,10 +72,10 @@ def settings_of(settings: Settings) -> dict[str, Any]:
     return {"scale": settings.scale, "seed": settings.seed, "ships_model": settings.ships_model}
 
 
-def sized(join: str, page_size: int = PAGE_SIZE, page_io: bool = False) -> Setup:
+def sized_setup(join: str, page_size: int = PAGE_SIZE, page_io: bool = False) -> Setup:
     """A join with the buffer pool of sections 4.4 and 4.5, which vary the page size.
 
-    >>> sized("bnl", 4096).name
+    >>> sized_setup("bnl", 4096).name
     'bnl, 500 MB, 4 KB pages'
     """
     return Setup(join, 500, page_size, page_io)
@@ -105,7 +105,7 @@ def join_setting(setup: Setup, scale: float) -> JoinSetting:
     return JoinSetting(setup.join, memory, setup.page_io, PLACEMENT, DEVICES["HDD"], CPU)
 
 
-def laid_out(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, HeapFile], JoinSetting]:
+def lay_out_setup(setup: Setup, scale: float, seed: int) -> tuple[tuple[HeapFile, HeapFile], JoinSetting]:
     """The relations' heap files and how the join runs."""
     return heap_files(scale, seed, setup.page_size)[0], join_setting(setup, scale)
 
@@ -154,7 +154,7 @@ def run_join(
     ``work`` the CPU work by kind.
     """
     setup = Setup(join, memory, page_size, page_io, aligned)
-    files, setting = laid_out(setup, scale, seed)
+    files, setting = lay_out_setup(setup, scale, seed)
     model = ShipsModel(scale, page_size * page_io) if ships_model else None
     machines = {machine: [drive.in_model(model) for drive in drives] for machine, drives in states(DEVICES, repetitions, seed).items()}
     pages = [file.pages for file in files]
@@ -167,7 +167,7 @@ def run_join(
         result = simulate_join(setting, files, drives, allocation=allocation, cpu=cpu, recording=RECORDING)
     except InvalidParameterError as problem:
         return {"problem": reason(problem)}
-    measured = [[vars(phase) for phase in result.measured(index)] for index in range(len(result.runs))]
+    measured = [[vars(phase) for phase in result.phase_seconds(index)] for index in range(len(result.runs))]
     return {
         "machines": {machine: measured[place * repetitions :][:repetitions] for place, machine in enumerate(machines)},
         "pages": [*pages, *heap_files(scale, seed, page_size)[1]],

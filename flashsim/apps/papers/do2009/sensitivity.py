@@ -5,13 +5,15 @@ from statistics import median
 
 from flashsim.apps.papers.base import Entry, Job, Results, Section, Settings, Table, load
 from flashsim.apps.papers.do2009.other_runs import PLACEMENTS, SMALL_PAGES, io_seconds
-from flashsim.apps.papers.do2009.runs import LABELS, PAGE_SIZE, PAGE_SIZES, PLACEMENT, Setup, settings_of, sized
+from flashsim.apps.papers.do2009.runs import LABELS, PAGE_SIZE, PAGE_SIZES, PLACEMENT, Setup, settings_of, sized_setup
 
 TITLE = "How much each assumption matters"
 #: The joins that write, with the buffer pools of the calibration columns.
 _POOLS = [Setup(join, memory) for join in ("sort-merge", "grace-hash", "hybrid-hash") for memory in (200, 500)]
 #: Joins with pages of 2 KB, blocked or with requests of single pages: those of the claims that halves of flash pages decide.
-_SMALL = [sized(join, PAGE_SIZES[0], page_io) for join, page_io in (("hybrid-hash", False), ("sort-merge", True), ("grace-hash", True))]
+_SMALL = [
+    sized_setup(join, PAGE_SIZES[0], page_io) for join, page_io in (("hybrid-hash", False), ("sort-merge", True), ("grace-hash", True))
+]
 
 
 def jobs(claims: Collection[str], settings: Settings) -> list[Job]:

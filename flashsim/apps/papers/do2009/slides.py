@@ -35,7 +35,7 @@ def _ratios(runs: JoinRuns, machine: str) -> list[float | None]:
     return [runs.ratio((setup, machine, what) for what in ("cpu", "io")) for setup in _SETUPS]
 
 
-def _ranked(claim: Claim, runs: JoinRuns) -> list[Cell]:
+def _rank_ratios(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """The ratios, smallest beside smallest, since the transcript of the slides scrambles their order."""
     every = []
     for machine, published in claim.published.items():
@@ -46,7 +46,7 @@ def _ranked(claim: Claim, runs: JoinRuns) -> list[Cell]:
     return every
 
 
-def _erased(claim: Claim, runs: JoinRuns) -> list[Cell]:
+def _erase_cells(claim: Claim, runs: JoinRuns) -> list[Cell]:
     """The counts of the examples, made on the spot; moves that keep a block in order are counted beside programs for the host."""
     return [
         number(f"{example}: {kind}", published, count, 0)
@@ -93,7 +93,7 @@ def erase_counts() -> dict[str, list[int]]:
     return dict(zip(names, (whole[::2], worst[::2]), strict=True)) | {"3, 100, 99, 1, 2: erases, moves, programs": first_block}
 
 
-def _shown(runs: JoinRuns) -> list[Section]:
+def _sections(runs: JoinRuns) -> list[Section]:
     rows = [[setup.join, setup.memory, *line] for setup, *line in zip(_SETUPS, *(_ratios(runs, name) for name in DEVICES), strict=True)]
     header = ["join", "MB", *(f"{machine}: CPU over I/O" for machine in DEVICES)]
     table = Table(header, rows, "slides", digits=2, runs=[runs.id(setup) for setup in _SETUPS])
@@ -111,20 +111,20 @@ def implied_cpu(hdd_io: float, io_speedup: float, join_speedup: float) -> float:
     return (hdd_io - join_speedup * hdd_io / io_speedup) / (join_speedup - 1)
 
 
-def implied(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
+def implied_times(hdd_io: Mapping[Run, float]) -> dict[Run, tuple[float, float]]:
     """SSD's I/O and CPU seconds of each run that table 3 implies, from its I/O seconds on the HDD."""
     io, join = (load("do2009").claim(name).published for name in ("table3-io", "table3-join"))
     speedups = {run: [float(row[run[0]][MEMORY.index(run[1])]) for row in (io, join)] for run in hdd_io}
     return {run: (seconds / speedups[run][0], implied_cpu(seconds, *speedups[run])) for run, seconds in hdd_io.items()}
 
 
-def _implied(runs: JoinRuns) -> list[Section]:
+def _implied_sections(runs: JoinRuns) -> list[Section]:
     rows, totals = list[list[Entry]](), dict[Run, float]()
     for setup in GRID:
         run = join, memory = setup.join, setup.memory
         hdd, ssd = (runs.result(setup, machine) for machine in ("HDD", "SSD"))
         if hdd and ssd:
-            ssd_io, cpu = implied({run: hdd.total.io})[run]
+            ssd_io, cpu = implied_times({run: hdd.total.io})[run]
             totals[run] = ssd_io + cpu
             rows.append([LABELS[join], memory, cpu, hdd.total.cpu, ssd.total.cpu, totals[run], ssd.total.total, cpu / hdd.total.io])
     pairs = {memory: [totals.get((join, memory)) for join in ("grace-hash", "hybrid-hash")] for memory in MEMORY}
@@ -143,7 +143,7 @@ class ErrorBound:
     seconds: dict[Run, float]
 
 
-def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> ErrorBound:
+def error_bound(seconds: Mapping[Run, float], scale: float = 1.0) -> ErrorBound:
     """The prices of user work and of the kernel's that come nearest to CPU seconds of runs at a scale."""
     counts = [committed_work()[0][run] for run in seconds]
     work: Floats = np.array([[one.get(kind, 0) for kind in KINDS] for one in counts]) * scale / SECONDS
@@ -155,22 +155,22 @@ def bound(seconds: Mapping[Run, float], scale: float = 1.0) -> ErrorBound:
     return ErrorBound(error, dict(zip(KINDS, prices, strict=True)), dict(zip(seconds, (work @ prices).tolist(), strict=True)))
 
 
-def _bound(runs: JoinRuns) -> list[Section]:
+def _error_bound_sections(runs: JoinRuns) -> list[Section]:
     io = {run: seconds for run in RUNS if (seconds := runs.seconds(Setup(*run), "HDD", "io")) is not None}
     if len(io) < len(RUNS):
         return []
-    every = {run: cpu for run, (_, cpu) in implied(io).items()}
+    every = {run: cpu for run, (_, cpu) in implied_times(io).items()}
     without = {run: seconds for run, seconds in every.items() if run[0] != "grace-hash"}
-    bounds = [bound(seconds, runs.settings.scale) for seconds in (every, without)]
+    bounds = [error_bound(seconds, runs.settings.scale) for seconds in (every, without)]
     rows: list[list[Entry]] = [[LABELS[run[0]], run[1], every[run], *(one.seconds.get(run) for one in bounds)] for run in RUNS]
     text = load("do2009").text("cpu_bound", every=100 * bounds[0].error, without=100 * bounds[1].error)
     header = ["join", "MB", "CPU s implied", "nearest prices", "nearest without GH"]
     return [Section("Nearest prices of CPU work", text, [Table(header, rows, "cpu-bound", digits=1)])]
 
 
-_JUDGES = {"slides-cpu-ratio": _ranked, "slides-erase": _erased}
+_JUDGES = {"slides-cpu-ratio": _rank_ratios, "slides-erase": _erase_cells}
 EXHIBITS: Mapping[str, Exhibit] = {
-    "implied_cpu": Shown(LONGEST_FIRST, _implied, runs=JoinRuns),
-    "cpu_bound": Shown([Setup(*run) for run in RUNS], _bound, runs=JoinRuns),
-    "slides": Judged({"slides-cpu-ratio": _SETUPS}, _shown, runs=JoinRuns, judges=_JUDGES),
+    "implied_cpu": Shown(LONGEST_FIRST, _implied_sections, runs=JoinRuns),
+    "cpu_bound": Shown([Setup(*run) for run in RUNS], _error_bound_sections, runs=JoinRuns),
+    "slides": Judged({"slides-cpu-ratio": _SETUPS}, _sections, runs=JoinRuns, judges=_JUDGES),
 }

@@ -26,7 +26,7 @@ from flashsim.apps.papers.do2012.runs import (
     tpc_e,
 )
 from flashsim.core.units import HOURS, KIB, MIB, MINUTES
-from flashsim.experiments.judging.cells import bounded, number, ratio, rising, saving, statement
+from flashsim.experiments.judging.cells import limit_statement, number, ratio, rising, saving, statement
 from flashsim.experiments.presentation.plots import series_over
 from flashsim.pools.setup import PoolResult, PoolSetup
 
@@ -56,7 +56,7 @@ def _speedups(
         if (series := runs.series(setup)) is not None:
             reads, from_disk = series.total("ssd_reads", LAST), series.total("disk_reads", LAST)
             rates = [runs.steady(setup), runs.over(setup, setup_of(size, "none", disks)), 100 * reads / max(1, reads + from_disk)]
-            rates += [*(series.rate(what, LAST) for what in counts), *(100 * series.filled(state, LAST) for state in states)]
+            rates += [*(series.rate(what, LAST) for what in counts), *(100 * series.filled_share(state, LAST) for state in states)]
             rows.append([disks.name, str(size), DESIGNS[design], *rates])
     per_second = (f"{count.replace('ssd', 'SSD').replace('_', ' ')}/s" for count in counts)
     header = ["disks", of, "design", "transactions/s", "speedup", "SSD hits, %", *per_second, "used, %", "newer, %", "invalid, %"]
@@ -109,7 +109,7 @@ def over_limits(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
 def _waste(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     def invalid(size: int, design: str) -> float | None:
         result = runs.series(tpc_c(size, design, disks))
-        return None if result is None else 100 * result.filled("ssd_invalid", LAST)
+        return None if result is None else 100 * result.filled_share("ssd_invalid", LAST)
 
     small, middle, large = waste = [invalid(size, "tac") for size in _WAREHOUSES]
     others = [invalid(size, design) for size in _WAREHOUSES for design in ("dw", "lc")]
@@ -120,12 +120,12 @@ def _waste(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
     ]
 
 
-def _shown_c(runs: ThesisRuns) -> list[Section]:
+def _sections_c(runs: ThesisRuns) -> list[Section]:
     parts = _speedups("TPC-C (figure 3.1 a to c)", "tpc-c", "warehouses", _WAREHOUSES, tpc_c, COMPARED, runs)
     lines = {f"{size} warehouses": {DESIGNS[design]: tpc_c(size, design, PUBLISHED) for design in COMPARED} for size in _WAREHOUSES[1:]}
     parts += ramp_up("TPC-C from the beginning (figure 3.6), disks as in table 3.1", "tpc-c-ramp-up", lines, runs)
     rows = [
-        [disks.name, limit, runs.steady(setup), series.rate("cleanings", LAST), 100 * series.filled("ssd_newer", LAST)]
+        [disks.name, limit, runs.steady(setup), series.rate("cleanings", LAST), 100 * series.filled_share("ssd_newer", LAST)]
         for disks in DISKS
         for limit, setup in zip(_LIMITS, limits(disks), strict=True)
         if (series := runs.series(setup)) is not None
@@ -171,7 +171,7 @@ _TRAFFIC = {("disks", "read"): ["disk_pages_read"], ("disks", "written"): ["disk
 _TRAFFIC |= {("SSD", "read"): ["ssd_reads", "cleaner_reads"], ("SSD", "written"): ["ssd_writes"]}
 
 
-def _shown_e(runs: ThesisRuns) -> list[Section]:
+def _sections_e(runs: ThesisRuns) -> list[Section]:
     parts = _speedups("TPC-E (figure 3.1 d to f)", "tpc-e", "GB", _SWEEP, tpc_e, tuple(DESIGNS), runs)
     lines = {f"{size} GB": {design: tpc_e(size, design, PUBLISHED) for design in COMPARED} for size in _SIZES[1:]}
     parts += ramp_up("TPC-E from the beginning (figure 3.8), disks as in table 3.1", "tpc-e-ramp-up", lines, runs)
@@ -218,7 +218,7 @@ def _hours(runs: ThesisRuns, benchmark: str) -> list[float | None]:
     return [None if series is None else hours_to_peak(series) for series in every]
 
 
-def _shown_filling(runs: ThesisRuns) -> list[Section]:
+def _filling_sections(runs: ThesisRuns) -> list[Section]:
     rows = [[benchmark, *hours, ratio(*hours)] for benchmark in _BENCHMARKS if None not in (hours := _hours(runs, benchmark))]
     table = Table(["benchmark", "hours to the peak: until memory is full", "until the SSD is full", "times"], rows, "filling", 2)
     until = {"until memory is full": False, "until the SSD is full": True}
@@ -250,10 +250,10 @@ def _of_intervals(claim: Claim, runs: ThesisRuns, disks: Disks) -> list[Cell]:
         "LC, 5 hours: the hour before the first checkpoint over the hour after it began": [(long_lc, before), (long_lc, after)],
     }
     rates = {name: [one.rate("transactions", when) if one else None for one, when in parts] for name, parts in compared.items()}
-    return [bounded(name, "above", 1 + claim.limits["margin"], ratio(*each)) for name, each in rates.items()]
+    return [limit_statement(name, "above", 1 + claim.limits["margin"], ratio(*each)) for name, each in rates.items()]
 
 
-def _shown_intervals(runs: ThesisRuns) -> list[Section]:
+def _interval_sections(runs: ThesisRuns) -> list[Section]:
     names, setups = ("every 40 minutes", "every 5 hours"), _intervals(PUBLISHED)
     panels = {"DW": dict(zip(names, setups[:2], strict=True)), "LC": dict(zip(names, setups[2:], strict=True))}
     parts = ramp_up("Checkpoints with TPC-E (figure 3.10), disks as in table 3.1", "checkpoints", panels, runs)
@@ -281,19 +281,19 @@ EXHIBITS: Mapping[str, Exhibit] = {
         "fig3.1-c": (_designs, over_lc),
         "fig3.7": (limits, over_limits),
         "tac-waste": (lambda disks: _designs(disks, COMPARED[1:]), _waste),
-    }, _shown_c),
+    }, _sections_c),
     "tpc-e": with_readings({
         "fig3.1-e": (lambda disks: [tpc_e(size, design, disks) for size in _SIZES for design in COMPARED], over_none),
         "peak": (lambda disks: [tpc_e(size, design, disks) for size in _SWEEP for design in ("none", "dw")], _peak),
         "cw": (clean_write, below_others),
-    }, _shown_e),
+    }, _sections_e),
     "filling": with_readings({
         "fig4.9": (
             lambda _: [dual_write(each, expands=expands) for each in _BENCHMARKS for expands in (False, True)],
             lambda claim, runs, _: claim.numbers(ratio(*_hours(runs, benchmark)) for benchmark in _BENCHMARKS),
         ),
-    }, _shown_filling, (PUBLISHED,)),
-    "checkpoints": with_readings({"fig3.10": (_intervals, _of_intervals)}, _shown_intervals),
+    }, _filling_sections, (PUBLISHED,)),
+    "checkpoints": with_readings({"fig3.10": (_intervals, _of_intervals)}, _interval_sections),
     "without-writes": Shown(
         _WITHOUT_WRITES, lambda runs: [Section(_IN_NO_TIME, "", [_rates(runs, _WITHOUT_WRITES, "without-writes")])], _IN_NO_TIME, ThesisRuns
     ),

@@ -84,11 +84,11 @@ def jobs(claims: Collection[str], settings: Settings) -> list[Job]:
     """Every design at rates and on drives, some on other drives, and the drives alone."""
     rated = [at_rates(setup, settings) for setup in (*(_TPC_C[design] for design in _COMPARED), *_TPC_E.values(), *_LAMBDA)]
     driven = [on_drives(setup, settings) for setup in (*_TPC_C.values(), *_TPC_E.values(), *_LAMBDA)]
-    varied = [on_drives(_TPC_C[design], settings, drives) for drives in OTHERS for design in _varied(drives)]
+    varied = [on_drives(_TPC_C[design], settings, drives) for drives in OTHERS for design in _varied_designs(drives)]
     return [alone(settings), *rated, *driven, *varied]
 
 
-def _varied(drives: Drives) -> tuple[str, ...]:
+def _varied_designs(drives: Drives) -> tuple[str, ...]:
     """Designs that are run on other drives: without an SSD only its disks matter."""
     return ("none", "dw", "lc") if drives.disks or drives == AS_THEY_ARE else ("dw", "lc")
 
@@ -115,10 +115,10 @@ def _of(runs: ThesisRuns) -> list[_Conclusion]:
     """Conclusions of the thesis; numbers hold within the claims' tolerance."""
     c, e = ({design: runs.steady(setups[design]) or 0.0 for design in _COMPARED} for setups in (_TPC_C, _TPC_E))
     by_limit = [runs.steady(setup) or 0.0 for setup in _LAMBDA]
-    invalid = {design: 100 * runs.result(_TPC_C[design]).filled("ssd_invalid", LAST) for design in ("dw", "lc", "tac")}
+    invalid = {design: 100 * runs.result(_TPC_C[design]).filled_share("ssd_invalid", LAST) for design in ("dw", "lc", "tac")}
     paper = load("do2012")
 
-    def ranked(*designs: str) -> str:
+    def rank(*designs: str) -> str:
         return ", ".join(sorted(designs, key=lambda name: -c[name]))
 
     def near(prefix: str, cells: list[Cell]) -> list[_Conclusion]:
@@ -127,9 +127,9 @@ def _of(runs: ThesisRuns) -> list[_Conclusion]:
     in_e = [cell for cell in over_none(paper.claim("fig3.1-e"), runs, PUBLISHED) if "230 GB" in cell.name]
     ratio = e["lc"] / max(e["dw"], e["tac"])
     return [
-        ("TPC-C: LC before DW, DW before TAC, TAC before no SSD", "lc, dw, tac, none", ranked("none", "dw", "lc", "tac"),
+        ("TPC-C: LC before DW, DW before TAC, TAC before no SSD", "lc, dw, tac, none", rank("none", "dw", "lc", "tac"),
          c["lc"] > c["dw"] > c["tac"] > c["none"]),
-        ("TPC-C: CW behind DW and LC", "holds", ranked("cw", "dw", "lc"), c["cw"] < min(c["dw"], c["lc"])),
+        ("TPC-C: CW behind DW and LC", "holds", rank("cw", "dw", "lc"), c["cw"] < min(c["dw"], c["lc"])),
         *near("TPC-C: ", over_lc(paper.claim("fig3.1-c"), runs, PUBLISHED)),
         ("4,000 warehouses: the higher lambda, the faster is LC", "holds", ", ".join(f"{rate:,.0f}/s" for rate in by_limit),
          by_limit[0] < by_limit[1] < by_limit[2]),
@@ -187,7 +187,9 @@ def _parts(results: Results) -> Table:
     rows: list[list[Entry]] = []
     for drives in (AS_THEY_ARE, *OTHERS):
         runs, usual = ThesisRuns(results, partial(on_drives, drives=drives)), ThesisRuns(results, on_drives)
-        none, dw, lc = ((runs if design in _varied(drives) else usual).steady(_TPC_C[design]) or 0.0 for design in ("none", "dw", "lc"))
+        none, dw, lc = (
+            (runs if design in _varied_designs(drives) else usual).steady(_TPC_C[design]) or 0.0 for design in ("none", "dw", "lc")
+        )
         lazy = runs.result(_TPC_C["lc"])
         amplification = lazy.total("flash_programmed", LAST) / max(1, lazy.total("flash_written", LAST))
         gains: list[Entry] = [none, dw, lc, dw / none, lc / none, lc / dw, amplification]

@@ -76,12 +76,12 @@ class RestartRuns(Runs):
         """Transactions a second in the last hour before the end."""
         return None if (result := self.of(run)) is None else result.peak(_LAST)
 
-    def kept(self, run: RestartRun) -> float | None:
+    def kept_percent(self, run: RestartRun) -> float | None:
         """Percent of the throughput without a restart design."""
         share = ratio(self.peak(run), self.peak(replace(run, restart="none", flush_writes=_WRITES)))
         return None if share is None else 100 * share
 
-    def lost(self, run: RestartRun) -> float | None:
+    def lost_percent(self, run: RestartRun) -> float | None:
         """Percent below the throughput without a restart design."""
         return saving(self.peak(run), self.peak(replace(run, restart="none")))
 
@@ -107,18 +107,18 @@ def _throughput(claim: Claim, runs: RestartRuns) -> list[Cell]:
     cells, words = [], f"{least:g} to {most:g}, within {points:g} points"
     for policy, published in zip(POLICIES, mmr, strict=True):
         name, run = DESIGNS[policy], RestartRun("TPC-C", policy, "mmr")
-        cells.append(replace(difference(f"MMR keeps, {name}, %", published, runs.kept(run), points), row="MMR keeps"))
-        one = difference(f"MMR keeps, {name}, %", published, runs.kept(replace(run, flush_writes=1)), points)
+        cells.append(replace(difference(f"MMR keeps, {name}, %", published, runs.kept_percent(run), points), row="MMR keeps"))
+        one = difference(f"MMR keeps, {name}, %", published, runs.kept_percent(replace(run, flush_writes=1)), points)
         cells.append(replace(one, variant=_ONE_WRITE, row="MMR keeps"))
-        lost = runs.lost(RestartRun("TPC-C", policy, "lbr"))
+        lost = runs.lost_percent(RestartRun("TPC-C", policy, "lbr"))
         cells.append(differences(f"LBR loses, {name}, %", words, [lost], lambda lost: least - points <= lost <= most + points))
         cells.append(_loses_less(f"LVR loses, {name}, %", claim.limits["lvr"], runs, RestartRun("TPC-C", policy, "lvr")))
-    lost = runs.lost(RestartRun("TPC-C", "lc", "lbr"))
+    lost = runs.lost_percent(RestartRun("TPC-C", "lc", "lbr"))
     return [*cells, difference("LBR loses without group writing, %", ungrouped[0], lost, points)]
 
 
 def _loses_less(name: str, most: float, runs: RestartRuns, run: RestartRun) -> Cell:
-    return differences(name, f"less than {most:g}", [runs.lost(run)], lambda lost: lost < most)
+    return differences(name, f"less than {most:g}", [runs.lost_percent(run)], lambda lost: lost < most)
 
 
 def _no_loss(claim: Claim, runs: RestartRuns) -> list[Cell]:
@@ -129,7 +129,7 @@ def _no_loss(claim: Claim, runs: RestartRuns) -> list[Cell]:
         for policy, restart in product(POLICIES, RESTARTS[1:])
     ]
     for policy in POLICIES:
-        losses = [runs.lost(RestartRun(benchmark, policy, "mmr")) for benchmark in BENCHMARKS]
+        losses = [runs.lost_percent(RestartRun(benchmark, policy, "mmr")) for benchmark in BENCHMARKS]
         words = f"at least {more:g} points more with TPC-C"
         cells.append(differences(f"{DESIGNS[policy]} with MMR, TPC-C and TPC-E, %", words, losses, lambda c, e: c - e >= more))
     return cells
@@ -244,7 +244,16 @@ def _beside(name: str, title: str, text: str, column: str, changed: Mapping[Rest
             if (result := runs.of(run)) is not None:
                 seconds = [result.shutdown, result.phases["analysis"], result.recovery, runs.interval(run)]
                 rows.append(
-                    [run.benchmark, DESIGNS[run.policy], run.restart, value, runs.peak(run), runs.kept(run), *seconds, runs.speedup(run)]
+                    [
+                        run.benchmark,
+                        DESIGNS[run.policy],
+                        run.restart,
+                        value,
+                        runs.peak(run),
+                        runs.kept_percent(run),
+                        *seconds,
+                        runs.speedup(run),
+                    ]
                 )
         header = ["benchmark", "design", "restart", column, "transactions/s", "kept, %", "shutdown, s", "analysis, s", "recovery, s"]
         header += ["peak to peak, s", "times as fast"]
@@ -307,7 +316,7 @@ def _search(name: str, settings: Settings) -> Job:
     return Job.of(search, label, drives=False, restart=restart, without=list(without), seed=seed, most=_MOST)
 
 
-def _kept(without: list[str], settings: Settings) -> Job:
+def _kept_job(without: list[str], settings: Settings) -> Job:
     label = f"{_SLOW}, lvr {'without ' + without[0] if without else 'as it is'}"
     return Job.of(frames_kept, label, drives=False, without=without, seed=settings.seed * 10_000, histories=_HISTORIES)
 
@@ -318,7 +327,7 @@ class _Pitfalls(Exhibit):
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
         if "pitfalls" not in claims:
             return []
-        return [*(_search(name, settings) for name in _GUARDS), *(_kept(without, settings) for without in ([], [_SLOW_GUARD]))]
+        return [*(_search(name, settings) for name in _GUARDS), *(_kept_job(without, settings) for without in ([], [_SLOW_GUARD]))]
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
         cells = []
@@ -326,7 +335,7 @@ class _Pitfalls(Exhibit):
             output = results.get(_search(name, results.settings)) or {}
             values = [output.get("fails"), output.get("fails_with")]
             cells.append(statement(name, "fails without, not with", values, lambda off, on: off == 1 and on == 0, digits=0))
-        kept = [(results.get(_kept(without, results.settings)) or {}).get("kept") for without in ([], [_SLOW_GUARD])]
+        kept = [(results.get(_kept_job(without, results.settings)) or {}).get("kept") for without in ([], [_SLOW_GUARD])]
         share = claim.limits["kept"]
         return [*cells, statement(_SLOW, f"frames kept without below {share:g} of those with", kept, lambda on, off: off < share * on)]
 

@@ -139,5 +139,5 @@ def run_tests(setup: Mapping[str, Any]) -> dict[str, Any]:
             raise FlashsimError(f"{whole.workload}: it has not ended after {whole.time / HOURS:g} h")
         now += round(HOURS * whole.scale)
         run.run(now)
-    ends = {kind: time / SECONDS for kind, time in run.ended.items()}
+    ends = {kind: time / SECONDS for kind, time in run.end_times.items()}
     return {"figures": run.figures(), "ended": ends, "counts": run.counts}

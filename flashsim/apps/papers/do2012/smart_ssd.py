@@ -25,7 +25,7 @@ def _inside(settings: Settings, layout: str, selectivity: float, part: float = 1
     return _run(SMART, settings, part, layout=layout, selectivity=selectivity, average=average, cores=cores)
 
 
-def _judged(settings: Settings) -> dict[str, Job]:
+def _judged_jobs(settings: Settings) -> dict[str, Job]:
     return {
         "disk": _run(DISK, settings),
         "SSD": _run(SSD, settings),
@@ -51,10 +51,10 @@ class _Queries(Exhibit):
     """Figures 5.4 and 5.5."""
 
     def jobs(self, claims: Collection[str], settings: Settings) -> list[Job]:
-        return list(_judged(settings).values()) if claims else []
+        return list(_judged_jobs(settings).values()) if claims else []
 
     def cells(self, claim: Claim, results: Results) -> list[Cell]:
-        runs: dict[str, Any] = {name: results.get(job) or {} for name, job in _judged(results.settings).items()}
+        runs: dict[str, Any] = {name: results.get(job) or {} for name, job in _judged_jobs(results.settings).items()}
 
         def times(what: str, first: str, second: str) -> float | None:
             return ratio(runs[first].get(what), runs[second].get(what))

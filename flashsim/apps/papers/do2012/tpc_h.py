@@ -48,7 +48,7 @@ def _designs(size: int, disks: Disks, dense: float = _DENSE) -> list[PoolSetup]:
     return [tpc_h(size, design, disks, dense) for design in ("none", *_COMPARED)]
 
 
-def _published(claim: Claim, figure: str, size: int) -> dict[str, float]:
+def _published_values(claim: Claim, figure: str, size: int) -> dict[str, float]:
     return dict(zip((*_COMPARED, "none"), claim.published[f"{figure}, {size}, LC, DW, TAC, noSSD"], strict=True))
 
 
@@ -57,13 +57,13 @@ def _ratios(claim: Claim, runs: _TpcHRuns, disks: Disks) -> list[Cell]:
     cells = []
     for size, figure, design in product(_SCALES, _FIGURES, _COMPARED):
         mine, its = (runs.figures(tpc_h(size, each, disks)).get(figure) for each in (design, "none"))
-        published, name = _published(claim, figure, size), f"{figure}, {size}, {DESIGNS[design]}"
+        published, name = _published_values(claim, figure, size), f"{figure}, {size}, {DESIGNS[design]}"
         gain = published[design] / published["none"]
         cells.append(number(name, gain, ratio(mine, its), claim.limits["each"], row=figure, place=size))
     return cells
 
 
-def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _TpcHRuns) -> list[Section]:
+def _sections(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], runs: _TpcHRuns) -> list[Section]:
     paper = load("do2012")
     rows, traffic_rows = list[list[Entry]](), list[list[Entry]]()
     for (reading, disks, dense), size, design in product(readings, _SCALES, (*_COMPARED, "none")):
@@ -72,7 +72,7 @@ def _shown(title: str, name: str, readings: Sequence[tuple[str, Disks, float]], 
         its = runs.figures(tpc_h(size, "none", disks, dense))
         row: list[Entry] = [reading, size, DESIGNS[design]]
         for figure in _FIGURES:
-            published, measured = _published(paper.claim("table3.3"), figure, size), output["figures"][figure]
+            published, measured = _published_values(paper.claim("table3.3"), figure, size), output["figures"][figure]
             row += [published[design], measured, published[design] / published["none"], ratio(measured, its.get(figure))]
         rows.append(row)
         traffic_rows.append([reading, size, DESIGNS[design], *_traffic(output["counts"])])
@@ -91,8 +91,8 @@ def _traffic(counts: Mapping[str, int]) -> list[Entry]:
 _TITLE, _PLANS = "TPC-H (table 3.3)", "TPC-H (table 3.3) with plans by the optimizer's costs"
 _EVERY = [setup for size in _SCALES for disks in DISKS for setup in _designs(size, disks)]
 _BY_COSTS_EVERY = [setup for size in _SCALES for setup in _designs(size, PUBLISHED, _BY_COSTS)]
-_SHOWN = partial(_shown, _TITLE, "tpc-h", [(disks.name, disks, _DENSE) for disks in DISKS])
-_SHOWN_PLANS = partial(_shown, _PLANS, "plans", [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)])
+_SHOWN = partial(_sections, _TITLE, "tpc-h", [(disks.name, disks, _DENSE) for disks in DISKS])
+_SHOWN_PLANS = partial(_sections, _PLANS, "plans", [(f"{PUBLISHED.name}, plans by costs", PUBLISHED, _BY_COSTS)])
 EXHIBITS: Mapping[str, Exhibit] = {
     "tpc-h": Judged({"table3.3": _EVERY}, _SHOWN, runs=_TpcHRuns, judges={"table3.3": partial(of_readings, _ratios, DISKS)}),
     "plans": Shown(_BY_COSTS_EVERY, _SHOWN_PLANS, _PLANS, _TpcHRuns),

@@ -72,7 +72,7 @@ class _FetchRuns(Runs):
     def seconds(self, setup: FetchSetup, place: float = 0.0) -> float | None:
         return self.value(setup)
 
-    def priced(self, setup: FetchSetup, factor: float) -> float | None:
+    def scale_time(self, setup: FetchSetup, factor: float) -> float | None:
         """Seconds of reads, divided by the factor, and of writes, multiplied by the factor (section IV H)."""
         read, write = self.value(setup, "read"), self.value(setup, "write")
         return None if read is None or write is None else read / factor + write * factor
@@ -86,7 +86,7 @@ class _FetchRuns(Runs):
             by_method.setdefault(setup.method, []).append(value(self, setup, place))
         return by_method
 
-    def saved(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
+    def saved_time(self, points: Sequence[Point], value: Value = seconds) -> dict[str, list[float | None]]:
         """Time saved over sort-merge, percent, by strategy."""
         ours = [point for point in points if point[1].method in STRATEGIES]
         return self.lines(ours, lambda _, one, place: saving(value(self, one, place), value(self, one.with_method(BASIC), place)))
@@ -119,7 +119,7 @@ def _low(claim: Claim, runs: _FetchRuns) -> list[Cell]:
 
 
 def _high(claim: Claim, runs: _FetchRuns) -> list[Cell]:
-    saved = [each for each in runs.saved(panel(["graph-based"], "selectivity", _EVERY))["graph-based"] if each is not None]
+    saved = [each for each in runs.saved_time(panel(["graph-based"], "selectivity", _EVERY))["graph-based"] if each is not None]
     extremes = zip(("least", "most"), claim.published["graph-based saves, least and most"], (min(saved), max(saved)), strict=True)
     gains = [difference(f"graph-based saves, {word} %", gain, ours, claim.limits["points"]) for word, gain, ours in extremes]
     return [_crossing(claim, runs, "page-based"), *gains]
@@ -155,7 +155,7 @@ def _of_memory(claim: Claim, runs: _FetchRuns) -> list[Cell]:
 
 
 def _of_skew(claim: Claim, runs: _FetchRuns) -> list[Cell]:
-    saved, rise = runs.saved(_POINTS[13]), rising(claim.limits["rise"])
+    saved, rise = runs.saved_time(_POINTS[13]), rising(claim.limits["rise"])
     pairs = zip(saved["graph-based"], saved["page-based"], strict=True)
     ahead = [graph - page if graph is not None and page is not None else None for graph, page in pairs]
     return [
@@ -168,7 +168,7 @@ def _of_skew(claim: Claim, runs: _FetchRuns) -> list[Cell]:
 def _of_speeds(claim: Claim, runs: _FetchRuns) -> list[Cell]:
     every, limit = list[Cell](), claim.limits["points"]
     for figure in (14, 15):
-        saved, rise = runs.saved(_POINTS[figure], _FetchRuns.priced), rising(claim.limits["rise"])
+        saved, rise = runs.saved_time(_POINTS[figure], _FetchRuns.scale_time), rising(claim.limits["rise"])
         every += [differences(f"{method} saves, figure {figure}, %", "rising", values, rise) for method, values in saved.items()]
         name, last = f"strategies save, lambda = 3, figure {figure}, %", [values[-1] for values in saved.values()]
         every.append(differences(name, f"within {limit:g} points", last, lambda *all: max(all) - min(all) <= limit))
@@ -280,6 +280,6 @@ EXHIBITS: Mapping[str, Exhibit] = {
         "fig13": _Figure("Skew (figure 13)", "theta", {13: "selectivity 0.1, 512 pages"}, _of_skew),
     }),
     "speeds": _exhibit({"fig14-15": _Figure(
-        "Reads and writes (figures 14 and 15)", "lambda", {14: "selectivity 0.05", 15: "selectivity 0.2"}, _of_speeds, _FetchRuns.priced
+        "Reads and writes (figures 14 and 15)", "lambda", {14: "selectivity 0.05", 15: "selectivity 0.2"}, _of_speeds, _FetchRuns.scale_time
     )}, _accesses),
 }  # fmt: skip

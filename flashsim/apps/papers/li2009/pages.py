@@ -37,8 +37,8 @@ def cell_sizes(row_format: RowFormat, tuples: Tuples) -> Integers:
     return np.full(len(tuples), size, np.int64)
 
 
-def _refused(*arguments: object) -> Any:
+def _refuse(*arguments: object) -> Any:
     raise RefusedError("page format of li2009: it is for simulated devices, and its pages have no bytes")
 
 
-encode_pages = decode_pages = _refused
+encode_pages = decode_pages = _refuse

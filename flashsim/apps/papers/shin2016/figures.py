@@ -8,10 +8,10 @@ import pandas as pd
 
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Job, Judged, Runs, Section, Settings, Shown, Table, load
 from flashsim.apps.papers.shin2016.runs import DEVICES, LABELS, METHODS, N_HASH, PER_MB, TRADITIONAL, BucketSetup, bandwidths, grace_setup
-from flashsim.apps.papers.shin2016.table1 import MEMORY, DriveRuns, published
+from flashsim.apps.papers.shin2016.table1 import MEMORY, DriveRuns, published_column
 from flashsim.core.units import KIB, MB, MIB, format_size
 from flashsim.experiments.bench.aio_report import at_levels, picture_of
-from flashsim.experiments.judging.cells import bounded, less, number, statement, within
+from flashsim.experiments.judging.cells import less, limit_statement, number, statement, within
 from flashsim.experiments.presentation.plots import series_over
 
 #: Place on a figure's axis, name of its series, and the runs of the original method and of N-Hash.
@@ -34,7 +34,7 @@ _FITTED = 8
 _READINGS = {1: "page by page", _FITTED: f"{_FITTED} pages at a time (fitted)", 512: "4 MB at a time"}
 
 
-def fixed(memory: int, partitions: int) -> BucketSetup:
+def fixed_setup(memory: int, partitions: int) -> BucketSetup:
     """The original method; nothing of memory is withheld here: 8 MB are one page for each of 512 partitions."""
     return BucketSetup(TRADITIONAL, partitions, (memory - _INPUT_MB) * PER_MB // partitions, _INPUT_MB * PER_MB)
 
@@ -59,7 +59,7 @@ def both(setup: BucketSetup) -> tuple[BucketSetup, BucketSetup]:
 
 
 POINTS: Mapping[str, list[Point]] = {
-    "fig4": [(memory, f"n = {count}", both(fixed(memory, count))) for count in _PARTITIONS for memory in _MEMORY_4],
+    "fig4": [(memory, f"n = {count}", both(fixed_setup(memory, count))) for count in _PARTITIONS for memory in _MEMORY_4],
     "fig5": [(memory, "ours", both(grace_setup(memory))) for memory in sorted({*MEMORY, *_MORE_5})],
     "fig6": [(memory, f"n = {count}", (single(count), circular(memory, count))) for count in _PARTITIONS for memory in _MEMORY_6],
 }
@@ -128,7 +128,7 @@ def _figure(claim: str, title: str, runs: DriveRuns) -> list[Section]:
         return []
     lines["speedup"] += [(drive, place, "published, at most", float(best[drive][0])) for drive in DEVICES for place in places]
     if claim == "fig5":  # its points stand in table 1
-        table1 = [(drive, method, published(drive, method)) for drive in DEVICES for method in METHODS]
+        table1 = [(drive, method, published_column(drive, method)) for drive in DEVICES for method in METHODS]
         lines["seconds"] += [(drive, f"{mb:g}", f"{LABELS[method]}, paper", s) for drive, method, row in table1 for mb, s in row.items()]
     frames = {what: pd.DataFrame(rows, columns=["drive", "MB", "line", what]) for what, rows in lines.items()}
     pictures = {f"{claim}-{what}": series_over(each, "MB", what, "line", ["drive"], "memory, MB") for what, each in frames.items()}
@@ -161,14 +161,14 @@ class _WriteBandwidths(Runs):
         return Job.of(bandwidths, f"bandwidth of writes, {drive}", drive=drive, whole=settings.scale == 1, seed=settings.seed)
 
     @property
-    def measured(self) -> dict[str, pd.DataFrame]:
+    def bandwidths_by_drive(self) -> dict[str, pd.DataFrame]:
         """Bandwidth by size and level, of each drive."""
         return {drive: pd.DataFrame(runs) for drive in DEVICES if (runs := self.get(drive))}
 
 
-def _reached(claim: Claim, runs: _WriteBandwidths) -> list[Cell]:
+def _maximum_cells(claim: Claim, runs: _WriteBandwidths) -> list[Cell]:
     """From which size on each drive reaches its maximum, that one write of 1 MB does, and what parallelism gives."""
-    rates, limit = {drive: at_levels(frame) for drive, frame in runs.measured.items()}, claim.limits["reached"]
+    rates, limit = {drive: at_levels(frame) for drive, frame in runs.bandwidths_by_drive.items()}, claim.limits["reached"]
     best = {drive: each.max(axis=1) / each.max().max() for drive, each in rates.items()}  # over the levels of each size
     if len(best) < len(DEVICES):
         return [statement("every drive", "measured", [None], bool)]
@@ -180,13 +180,13 @@ def _reached(claim: Claim, runs: _WriteBandwidths) -> list[Cell]:
         **{f"{drive}, one write of 1 MB": each.loc[MIB, 1] / each.max().max() for drive, each in rates.items()},
     }
     relation = dict.fromkeys(shares, "at least") | dict.fromkeys(("P300 with 32 KB", "Vertex 3 with 4 KB"), "below")
-    every = [bounded(f"{name}: share of the maximum", relation[name], limit, float(share)) for name, share in shares.items()]
+    every = [limit_statement(f"{name}: share of the maximum", relation[name], limit, float(share)) for name, share in shares.items()]
     factor = max(float(each.max().max() / each.min().min()) for each in rates.values())
     return [*every, number("largest factor", claim.published["largest factor"][0], factor, claim.limits["factor"])]
 
 
 def _rates(runs: _WriteBandwidths) -> list[Section]:
-    measured = runs.measured
+    measured = runs.bandwidths_by_drive
     rates = pd.concat({drive: at_levels(frame) / MB for drive, frame in measured.items()}) if measured else pd.DataFrame()
     rows = [[drive, format_size(size), *row] for (drive, size), *row in rates.itertuples(name=None)]
     text = "MB/s of writes to random places of 8 GiB, as many at once as a column says, and the next ones once all of these are done."
@@ -197,7 +197,7 @@ def _rates(runs: _WriteBandwidths) -> list[Section]:
 
 _HOW_READ = "How pages are read"
 EXHIBITS: Mapping[str, Exhibit] = {
-    "figure2": Judged([*DEVICES], _rates, runs=_WriteBandwidths, judges={"fig2": _reached}),
+    "figure2": Judged([*DEVICES], _rates, runs=_WriteBandwidths, judges={"fig2": _maximum_cells}),
     "figure4": _exhibit("fig4", _of_fixed, "Fixed numbers of partitions"),
     "figure5": _exhibit("fig5", _of_grace, "Grace hash's buffers", both(_CONTROL)),
     "figure6": _exhibit("fig6", _of_pages, "Page-sized I/O", [one for count in _PARTITIONS for one in _growing(count)]),

@@ -137,7 +137,7 @@ VARIANTS: Mapping[str, Callable[[SsdParameters], dict[str, int]]] = {
 }  # fmt: skip
 
 
-def varied(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
+def run_variants(setup: Mapping[str, Any], scale: float, seed: int) -> dict[str, Any]:
     """One run on drives that differ from the presets in one assumption, JSON-ready: as `run_partition`, by drive and variant."""
     drives = dict[str, presets.Preset]()
     for drive, name in DEVICES.items():

@@ -28,7 +28,7 @@ from flashsim.apps.papers.shin2016.runs import (
     VARIANTS,
     BucketSetup,
     grace_setup,
-    varied,
+    run_variants,
 )
 from flashsim.core.units import KIB, SECONDS
 from flashsim.execution.cpu import DEFAULT, CpuModel
@@ -55,7 +55,7 @@ class DriveRuns(Runs):
         return ratio(self.seconds(traditional, drive), self.seconds(n_hash, drive))
 
 
-def published(drive: str, method: str, what: str = "total") -> dict[int, float]:
+def published_column(drive: str, method: str, what: str = "total") -> dict[int, float]:
     """A column of the table by memory."""
     lines, column = load("shin2016").claim("table1").published[drive], COLUMNS.index((method, what))
     return {memory: float(line[column]) for memory, line in zip(MEMORY, lines, strict=True)}
@@ -102,7 +102,7 @@ class _Varied(Runs):
     @staticmethod
     def job(setup: BucketSetup, settings: Settings) -> Job:
         label, scale = f"{setup.name}, drives that differ in one assumption", settings.scale * _Varied.share
-        return Job.of(varied, label, setup=vars(setup), scale=scale, seed=settings.seed)
+        return Job.of(run_variants, label, setup=vars(setup), scale=scale, seed=settings.seed)
 
 
 #: Rows that show what the drives' inside matters.
@@ -116,7 +116,7 @@ def _sensitivity(runs: _Varied) -> list[Section]:
         return []
     rows: list[list[Entry]] = [[variant] for variant in VARIANTS]
     for row, drive, what in product(rows, DEVICES, ("read", "write")):
-        its = {(memory, method): published(drive, method, what)[memory] for memory, method in made}
+        its = {(memory, method): published_column(drive, method, what)[memory] for memory, method in made}
         ours = {place: run[f"{drive}, {row[0]}"][what] / (runs.settings.scale * runs.share) for place, run in made.items()}
         errors = [100 * (ours[place] / its[place] - 1) for place in made]
         row.append(f"{median(map(abs, errors)):.0f} (worst {max(errors, key=abs):+,.0f})")
@@ -148,7 +148,7 @@ _CORES = 6
 
 def host_seconds(method: str, memory: int) -> float:
     """Published total less read and write seconds, the mean of the drives."""
-    total, read, write = ([published(drive, method, what)[memory] for drive in DEVICES] for what in ("total", "read", "write"))
+    total, read, write = ([published_column(drive, method, what)[memory] for drive in DEVICES] for what in ("total", "read", "write"))
     return fmean(all - reads - writes for all, reads, writes in zip(total, read, write, strict=True))
 
 

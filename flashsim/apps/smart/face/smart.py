@@ -25,7 +25,7 @@ from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
-from flashsim.storage.texts import check_parquet, frame_of, spelled
+from flashsim.storage.texts import check_parquet, frame_of, spell_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ class SmartOutcome(Outcome):
         if (share := self.result.estimates.break_even) is not None:
             yield Explanation(f"By formula both places take as long where {share:.1%} of the rows qualify.")
         table = self.result.frame()
-        shown = [map(_text, column.to_pylist()) for column in spelled(table.slice(0, _SHOWN)).columns]
+        shown = [map(_text, column.to_pylist()) for column in spell_out(table.slice(0, _SHOWN)).columns]
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
         if table.num_rows > _SHOWN:
             yield Explanation(f"The first {_SHOWN} of {table.num_rows:,} rows; --out writes all.")
@@ -80,7 +80,7 @@ def _text(value: Any) -> str:
 def _write_rows(outcome: SmartOutcome, target: Path, path: Path) -> None:
     table = outcome.result.frame()
     if path.suffix == ".csv":
-        pyarrow.csv.write_csv(spelled(table), target)
+        pyarrow.csv.write_csv(spell_out(table), target)
     else:
         pq.write_table(check_parquet(table), target, write_page_checksum=True)
 

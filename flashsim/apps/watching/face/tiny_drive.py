@@ -8,7 +8,7 @@ from typing import Any
 from flashsim.apps.watching.flash_drawing import draw_pages
 from flashsim.experiments.replaying.report import block_heat
 from flashsim.operations.fields import count
-from flashsim.operations.operation import named, with_named_methods
+from flashsim.operations.operation import check_arguments, with_named_methods
 from flashsim.operations.outcome import Picture
 from flashsim.ssd.lab.drive import LAB_PAGES, LabDrive
 
@@ -41,7 +41,7 @@ class TinyDrive(LabDrive):
         return amplification
 
 
-@named
+@check_arguments
 def tiny_drive(pages: int = LAB_PAGES, **choices: Any) -> TinyDrive:
     """A drive of 64 blocks and no clock, whose every flash operation can be carried out by itself.
 

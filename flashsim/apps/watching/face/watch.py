@@ -13,14 +13,14 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.operations.face.join import JoinOutcome
 from flashsim.operations.fields import choice, count, text
-from flashsim.operations.operation import in_words_of_python, named
+from flashsim.operations.operation import check_arguments, in_words_of_python
 from flashsim.ssd.lab.drive import LabDrive
 
 _VIEWS = {"blocks": blocks_in_steps, "time": timeline_in_steps}
 
 
 @in_words_of_python()
-@named
+@check_arguments
 def watch(subject: object, writes: Iterable[int] = (), *, view: str = "blocks") -> Steps:
     """A small drive that is written, event by event, or a join's memory, request by request.
 

@@ -22,7 +22,7 @@ from tests.test_house import ROOT
 
 def test_every_published_number_is_once_fitted_or_predicted() -> None:
     """What a parameter was solved from is fitted; of every claim but the first writes, something is predicted."""
-    judgements = [published.judged(claim, Results(Settings(), {})) for claim in published.claims()]
+    judgements = [published.judge_runs(claim, Results(Settings(), {})) for claim in published.claims()]
     fitted = {each.claim.id: [cell.name for cell in each.cells if cell.calibrates] for each in judgements}
     assert fitted == {
         "first": [cell.name for cell in judgements[0].cells],
@@ -38,7 +38,7 @@ def test_every_published_number_is_once_fitted_or_predicted() -> None:
     }
     assert all(each.verdict is Verdict.NOT_ATTEMPTED for each in judgements)
     assert {len(each.cells) for each in judgements} == {3, 4, 6, 10}
-    tail = published.judged(published.claims()[3], Results(Settings(), {}), experiments=True)
+    tail = published.judge_runs(published.claims()[3], Results(Settings(), {}), experiments=True)
     assert [cell.variant for cell in tail.cells] == [""] * 6 + ["a buffer of 6 MiB"] * 4 + ["a buffer of 4 MiB"] * 4
     assert not any(cell.calibrates for cell in tail.cells[6:])
 
@@ -59,7 +59,7 @@ def test_write_amplification_of_a_part_is_between_two_theories(monkeypatch: pyte
 
 
 def test_a_lone_number_has_no_null_model() -> None:
-    judgements = [published.judged(claim, Results(Settings(), {})) for claim in published.claims()]
+    judgements = [published.judge_runs(claim, Results(Settings(), {})) for claim in published.claims()]
     rows = [row for row in published.Validation(judgements, Results(Settings(), {})).rows() if row["claim"] == "cliff"]
     assert {row["at"] for row in rows if row["null"] is None} == {"second cliff", "third level"}
 

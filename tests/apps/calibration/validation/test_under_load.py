@@ -13,7 +13,7 @@ import pytest
 import flashsim as fs
 from flashsim.apps.calibration.data_sheet import document_of
 from flashsim.apps.calibration.validation import under_load
-from flashsim.apps.calibration.validation.under_load import MEASURES, LoadRow, judged, presets_of, read
+from flashsim.apps.calibration.validation.under_load import MEASURES, LoadRow, judge_rows, presets_of, read
 from flashsim.core.errors import FlashsimError, RefusedError, UnknownNameError
 from flashsim.core.preset_files import as_toml
 from flashsim.device.scaling import small_drive
@@ -40,7 +40,7 @@ def table(*rows: LoadRow) -> str:
 def test_errors_are_means_of_logarithms_and_the_null_is_the_best_constant() -> None:
     """Rows of 100, 200 and 800 us, simulated twice too long, exactly and half as long: the median's constant is 1, 2 and 4 times off."""
     rows = [row("a", rate, rate + 1000, latency) for rate, latency in ((1000, 100), (2000, 200), (3000, 800))]
-    cells = judged(rows, [shown(2000, 200), shown(3000, 200), shown(4000, 400)])
+    cells = judge_rows(rows, [shown(2000, 200), shown(3000, 200), shown(4000, 400)])
     result = under_load.UnderLoad("file", cells, [])
     errors = {each["measure"]: each for each in result.drives()}
     assert errors["achieved_per_s"]["factor"] == 1.0
@@ -60,7 +60,7 @@ def test_saturated_rows_of_a_drive_are_one_their_median() -> None:
         row("a", 4000, 3000, 30),
         row("a", 8000, 3100, 70),
     ]
-    cells = judged(rows, [shown(1, each) for each in (10, 21, 70, 33, 66)])
+    cells = judge_rows(rows, [shown(1, each) for each in (10, 21, 70, 33, 66)])
     reads = [
         (cell["drive"], cell["background_per_s"], cell["measured"], cell["simulated"]) for cell in cells if cell["measure"] == "read_p50_us"
     ]
@@ -110,7 +110,7 @@ def test_further_columns_and_a_load_of_the_probe_alone_are_read(tmp_path: Path) 
     path = tmp_path / "load.csv"
     path.write_text("﻿" + GOOD.replace("drive,", "note,drive,").replace("\na,", "\nwarm,a,").replace(",1000,", ",0,", 1), encoding="utf-8")
     (only,) = read(path)
-    assert only.drive == "a" and only.values["background_per_s"] == 0 and not only.saturated
+    assert only.drive == "a" and only.values["background_per_s"] == 0 and not only.is_saturated
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_saturated_drives_wait_as_those_that_were_measured(drive: str) -> None:
     times (decision 7), so that no program ended beside reads that left no gap, and is 27 % short since.
     """
     rows = read(Path(os.environ["FLASHSIM_TEST_DATA"]) / "drives" / "ssdiq-under-load.csv")
-    measured = next(row for row in rows if row.drive == drive and row.saturated)
+    measured = next(row for row in rows if row.drive == drive and row.is_saturated)
     shown = under_load.play(presets_of([drive], {})[drive], measured.values, 1, 0, {})
     for name in MEASURES:
         limit = 1.03 if name == "achieved_per_s" else 1.4 if (drive[:8], name) == ("Solidigm", "write_p99.9_us") else 1.35

@@ -20,7 +20,7 @@ from tests.cases import with_each
 
 @pytest.fixture(scope="module")
 def found() -> cpu.CpuModel:
-    return cpu_fit.fitted()[0]
+    return cpu_fit.fit_preset()[0]
 
 
 def test_the_preset_holds_what_the_fit_finds(found: cpu.CpuModel) -> None:

@@ -11,10 +11,10 @@ import pytest
 from flashsim.apps.papers.do2012.devices import steady
 from flashsim.apps.papers.do2012.runs import LAST, PUBLISHED, tpc_c
 from flashsim.apps.papers.do2012.simulations import PARTS, measure_rates, run_on_drives
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.pools.setup import PoolResult
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+pytestmark = pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from flashsim.apps.papers.do2012.runs import FITTED, LAST, PUBLISHED, WRITING, d
 from flashsim.apps.papers.do2012.simulations import run_tests
 from flashsim.apps.papers.do2012.tpc_h import tpc_h
 from flashsim.apps.papers.reproduction import HOLD, reproduce
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.core.units import HOURS, MINUTES
 from flashsim.experiments.judging.claims import Verdict
 from flashsim.experiments.runs.jobs import Settings
@@ -24,7 +24,7 @@ from flashsim.pools.setup import PoolResult, PoolSetup
 
 SCALE = 0.001
 
-pytestmark = pytest.mark.skipif(not compiled(), reason="takes minutes uncompiled")
+pytestmark = pytest.mark.skipif(not is_compiled(), reason="takes minutes uncompiled")
 
 
 def at_scale(setup: PoolSetup) -> PoolSetup:

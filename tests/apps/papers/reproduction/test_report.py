@@ -19,7 +19,7 @@ from flashsim.apps.papers.reproduction import PaperResult, write_report
 from flashsim.core.members import Family
 from flashsim.experiments.judging.cells import less, number, statement
 from flashsim.experiments.judging.claims import Claim, Judgement
-from flashsim.experiments.presentation.plots import Beside, published_beside_ours, svg
+from flashsim.experiments.presentation.plots import Beside, plot_beside_published, svg
 from flashsim.experiments.presentation.report import Section
 from flashsim.experiments.presentation.tables import Table
 from flashsim.experiments.runs.jobs import Job, JobResult, Results, Settings
@@ -49,7 +49,7 @@ def claim(name: str, exhibit: str | None) -> Claim:
 
 
 def picture() -> str:
-    return svg(published_beside_ours({"one": Beside(["a", "b", "c", "d"], PUBLISHED, OURS, 0.2)}, "place", "ratio"))
+    return svg(plot_beside_published({"one": Beside(["a", "b", "c", "d"], PUBLISHED, OURS, 0.2)}, "place", "ratio"))
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_published_values_are_compared_where_both_are_known() -> None:
 
 def drawn(panels: dict[str, Beside], **options: Any) -> tuple[list[str], list[Sequence[float]]]:
     """The legend of a figure, and the lines of its first panel: published, ours and those outside."""
-    figure = published_beside_ours(panels, "place", "ratio", **options)
+    figure = plot_beside_published(panels, "place", "ratio", **options)
     return [entry.get_text() for entry in figure.legends[0].get_texts()], [list(line.get_ydata()) for line in figure.axes[0].lines]
 
 
@@ -145,7 +145,7 @@ def test_published_and_our_values_are_drawn_with_the_band_between_which_they_agr
     legend, (published, ours, outside) = drawn({"one": row})
     assert legend == ["published", "± 20 %", "flashsim", "outside"]
     assert published[:3] == PUBLISHED[:3] and published[3] != published[3] and ours == OURS and outside == [2.5]
-    bars = published_beside_ours({"one": row}, "place", "ratio").axes[0].patches
+    bars = plot_beside_published({"one": row}, "place", "ratio").axes[0].patches
     bands = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in bars if bar.get_height() == bar.get_height()]  # type: ignore[attr-defined]
     assert bands == [pytest.approx((0.8 * value, 1.2 * value)) for value in (1.0, 2.0, 4.0)]
 
@@ -160,7 +160,7 @@ def test_the_legend_names_only_what_is_drawn() -> None:
 def test_panels_share_one_scale_that_begins_at_0_unless_told_otherwise() -> None:
     panels = {"low": Beside(["a", "b"], [1.0, 1.0], [1.0, 1.0], 0.2), "high": Beside(["a", "b"], [9.0, 9.0], [9.0, 9.0], 0.2)}
     for share in (True, False):
-        limits = [axes.get_ylim() for axes in published_beside_ours(panels, "place", "ratio", share=share).axes]
+        limits = [axes.get_ylim() for axes in plot_beside_published(panels, "place", "ratio", share=share).axes]
         assert all(low == 0 for low, _ in limits) and limits[1][1] > 9
         assert (limits[0] == limits[1]) is share
 

@@ -169,7 +169,7 @@ def test_claims_at_a_small_scale() -> None:
 def test_fixed_partitions_use_all_memory() -> None:
     for _, _, (setup, _) in figures.POINTS["fig4"]:
         assert setup.buckets * setup.output + setup.input <= 128 * 452
-    assert figures.fixed(8, 512).output == 1
+    assert figures.fixed_setup(8, 512).output == 1
 
 
 @pytest.mark.deep

@@ -73,15 +73,15 @@ def test_causes_of_a_difference_are_of_the_run_and_add_up(sort_merge) -> None:
 
 def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:
     hdd, ssd = formulas(sort_merge)
-    measured = with_measured_seek(hdd, sort_merge.measured()[-1])
+    measured = with_measured_seek(hdd, sort_merge.phase_seconds()[-1])
     total = sort_merge.runs[0].total()
     assert measured.disk.seek_ms == pytest.approx(total.seek_time / total.seeks / 1e6)
     assert hdd.seconds - measured.seconds == pytest.approx(hdd.seeks * (12 - measured.disk.seek_ms) / 1000)
-    assert with_measured_seek(ssd, sort_merge.measured(1)[-1]) is None
+    assert with_measured_seek(ssd, sort_merge.phase_seconds(1)[-1]) is None
 
 
 def test_a_join_without_a_formula_is_compared_with_nothing(sort_merge) -> None:
-    rows = compare(sort_merge.measured(), None)
+    rows = compare(sort_merge.phase_seconds(), None)
     assert all(row.formula_io is None and row.as_dict()["io_difference"] is None for row in rows)
 
 

@@ -16,7 +16,7 @@ from flashsim.core.request import WRITE, Completions, Integers, Requests
 from flashsim.device import presets
 from flashsim.execution.drivers import trace_only
 from flashsim.experiments.formulas.comparison import compare_join
-from flashsim.experiments.formulas.drives import divided_for, division
+from flashsim.experiments.formulas.drives import divide_for, division
 from flashsim.experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from flashsim.storage.heap_file import HeapFile
 from models.partition_buffers import published_division
@@ -79,7 +79,7 @@ def test_runs_are_shared_by_drives_with_the_same_buffers() -> None:
 @pytest.mark.parametrize("name", ["micron-p300", "ocz-core-60gb", "nvme-tlc-1tb"])
 def test_buffers_divided_for_a_drive(name: str, files: tuple[HeapFile, HeapFile]) -> None:
     """The same rows, and a partition phase that is no slower."""
-    setting, allocation = divided_for(SETTING, files, presets.load(name))
+    setting, allocation = divide_for(SETTING, files, presets.load(name))
     usual, chosen = simulate_join(SETTING, files, [name]), simulate_join(setting, files, [name], allocation=allocation)
     assert chosen.runs[0].result_rows == usual.runs[0].result_rows
     assert chosen.runs[0].phases[0].io_time <= 1.002 * usual.runs[0].phases[0].io_time

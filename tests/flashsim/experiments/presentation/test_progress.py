@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from flashsim.core.kernel import compiled
+from flashsim.core.kernel import is_compiled
 from flashsim.experiments.presentation import progress
 from flashsim.experiments.presentation.progress import Screen
 from tests.flashsim.operations.terminal import watch
@@ -174,7 +174,7 @@ def commands_of(page: str) -> list[str]:
 
 @pytest.mark.deep
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
+@pytest.mark.skipif(not is_compiled(), reason="kernels are not compiled under NUMBA_DISABLE_JIT")
 def test_no_command_of_the_pages_is_silent_with_an_empty_cache(tmp_path: Path) -> None:
     """Of the README and the pages whose commands all run, in order, each page in a folder of its own."""
     silent = {}

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flashsim.experiments.presentation.report import Section
-from flashsim.experiments.presentation.tables import Table, as_text, captioned, wrapped
-from flashsim.experiments.presentation.terminal import Explanation, fitted
+from flashsim.experiments.presentation.tables import Table, as_text, with_caption, wrap_text
+from flashsim.experiments.presentation.terminal import Explanation, fit_to_width
 from tests.tiers import examples
 
 ENTRIES = st.one_of(
@@ -64,7 +64,7 @@ def test_a_wide_table_is_stacked_beside_the_columns_that_name_its_rows() -> None
 def test_any_frame_is_shown_like_a_table_and_may_have_a_caption() -> None:
     rows = [{"join": "bnl", "requests": 1234, "s": 1.5}, {"join": "smj", "requests": 5, "s": None}]
     table = Table.of(rows, {"join": "join", "requests": "requests", "s": "s"}, note="6 of 8", digits=1)
-    frame = captioned(pd.DataFrame(rows), note="6 of 8", digits=1)
+    frame = with_caption(pd.DataFrame(rows), note="6 of 8", digits=1)
     assert as_text(table) == as_text(frame) == "join  requests    s\n----  --------  ---\nbnl      1,234  1.5\nsmj          5    -\n6 of 8"
     shown = Section("joins", tables=[frame]).tables[0]
     assert isinstance(table, pd.DataFrame) and shown["requests"].sum() == table["requests"].sum() == 1239
@@ -74,7 +74,7 @@ def test_any_frame_is_shown_like_a_table_and_may_have_a_caption() -> None:
     text=st.lists(st.sampled_from(["it", "takes", "12.5 ms", "of", "1,234", "-0.5 %", "3 of 24", "well-known"]), max_size=30).map(" ".join)
 )
 def test_a_number_stays_beside_its_unit(text: str) -> None:
-    lines = wrapped(text, 20).splitlines()
+    lines = wrap_text(text, 20).splitlines()
     assert all(len(line) <= 20 for line in lines)
     assert all(not re.search(r"\d$", line) or re.match(r"-?\d", following) for line, following in pairwise(lines))
     assert " ".join(lines) == text
@@ -82,7 +82,7 @@ def test_a_number_stays_beside_its_unit(text: str) -> None:
 
 @pytest.mark.parametrize("columns", [None, 12])
 def test_a_line_keeps_its_indentation(columns: int | None) -> None:
-    assert all(line.startswith("    ") for line in fitted("    its meaning is long", columns).splitlines())
+    assert all(line.startswith("    ") for line in fit_to_width("    its meaning is long", columns).splitlines())
 
 
 def test_what_names_and_values_hold_controls_no_terminal() -> None:
@@ -90,6 +90,6 @@ def test_what_names_and_values_hold_controls_no_terminal() -> None:
     hostile = "a\x1b]0;mine\x07\nb\x9b2J\r\u202e\u2028"
     table = Table([hostile, "n"], [[hostile, 1], ["c", 2]], title=hostile, note=hostile)
     for part, lines in ((f"{hostile}\udce9", 1), (Explanation(hostile), 1), (table, 6), (pd.DataFrame({hostile: [hostile]}), 3)):
-        shown = fitted(part, None).split("\n")
+        shown = fit_to_width(part, None).split("\n")
         assert len(shown) == lines and all(map(str.isprintable, shown)), shown
-    assert fitted("a\n", None) == "a\n" and fitted("", None) == ""
+    assert fit_to_width("a\n", None) == "a\n" and fit_to_width("", None) == ""

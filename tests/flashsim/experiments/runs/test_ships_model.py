@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from algorithms.joins.base import JoinParameters, plan
 from flashsim.apps.papers.do2009.buffer_pools import _formula
-from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, buffers, join_setting, laid_out, large_pages, run_join
+from flashsim.apps.papers.do2009.runs import JOINS, MEMORY, Setup, buffers, join_setting, large_pages, lay_out_setup, run_join
 from flashsim.core.request import Completions, Requests
 from flashsim.execution import cpu as cpus
 from flashsim.execution.drivers import trace_only
@@ -33,7 +33,7 @@ class _Counter:
 
 
 def requests_of(setup: Setup, scale: float) -> int:
-    files, setting = laid_out(setup, scale, 2009)
+    files, setting = lay_out_setup(setup, scale, 2009)
     division = buffers(setup, scale, *(file.pages for file in files), ships_model=scale < 1)
     counter = _Counter()
     trace_only(plan(setup.join, *files, JoinParameters(setting.memory), division), files, counter)
