@@ -238,7 +238,7 @@ def create_table(name: str, columns: list[Stored]) -> str:
 
     Examples
     --------
-    >>> from flashsim.storage.page._postgresql_values import stored_as
+    >>> from flashsim.storage.page._postgresql_values import stored_form
     >>> from flashsim.storage.attributes import Attribute
     >>> import pyarrow as pa
     >>> create_table("t", [stored_form(Attribute(name, kind, 4), "t") for name, kind in (("k", pa.int32()), ("day", pa.date32()))])
