@@ -34,7 +34,7 @@ try:
     from numba.core.registry import CPUDispatcher
 
     from flashsim.core.kept_kernels import KeptKernels
-    from flashsim.core.machine_code import CalleeCompiler, EntryCompiler, SharedCompiler
+    from flashsim.core.machine_code import CalleeCompiler, EntryCompiler
 finally:
     for _name in _spared:
         del sys.modules[_name]
@@ -95,11 +95,6 @@ def lean_kernel(function: Function) -> Function:
 def inlined_kernel(function: Function) -> Function:
     """A `lean_kernel` that is always compiled into its callers, where calls of it take longer than its work by a profile."""
     return _decorate(function, _INLINED)
-
-
-def shared_kernel(function: Function) -> Function:
-    """A `lean_kernel` that is never compiled into its callers: for what many kernels of an entry call, where copies would make it long."""
-    return _decorate(function, _LEAN, SharedCompiler)
 
 
 def in_python(function: Function) -> Function:
@@ -179,8 +174,8 @@ def address_of(function: Any) -> Any:
 class _Called(CPUDispatcher):  # type: ignore[misc]
     """A kernel as other kernels call it: intermediate code, without what Python and C call."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[CalleeCompiler]) -> None:
-        super().__init__(function, targetoptions={**options, "no_cpython_wrapper": True}, pipeline_class=compiler)
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions={**options, "no_cpython_wrapper": True}, pipeline_class=CalleeCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template([_wide_type(each) for each in args], {name: _wide_type(each) for name, each in kws.items()})
@@ -189,16 +184,15 @@ class _Called(CPUDispatcher):  # type: ignore[misc]
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A kernel as Python calls it; both are compiled when they are first called."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[CalleeCompiler]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # Whether a kernel is inlined is stated for every one: Numba would take it over from the caller that is compiled first.
         every = {"nopython": True, "no_cfunc_wrapper": True, "forceinline": False}
         super().__init__(function, targetoptions={**every, **options}, pipeline_class=EntryCompiler)
-        self._compiler_as_callee = compiler
         self._cache = KeptKernels(function, partial(cache_folder, function), options.get("_nrt", True))
 
     @cached_property
     def as_callee(self) -> _Called:
-        return _Called(self.py_func, self.targetoptions, self._compiler_as_callee)
+        return _Called(self.py_func, self.targetoptions)
 
     @property
     def _numba_type_(self) -> Any:  # what a kernel that names this one sees
@@ -215,10 +209,10 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
                 gc.enable()
 
 
-def _decorate(function: Function, options: dict[str, Any], compiler: type[CalleeCompiler] = CalleeCompiler) -> Function:
+def _decorate(function: Function, options: dict[str, Any]) -> Function:
     if not is_compiled():
         return function
-    decorated: Any = _Kernel(function, options, compiler)
+    decorated: Any = _Kernel(function, options)
     only: Function = decorated
     return only
 

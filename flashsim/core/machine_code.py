@@ -84,16 +84,6 @@ class CalleeCode(_Code):
         return self._with_all_below
 
 
-class SharedCode(CalleeCode):
-    """Intermediate code of a kernel that an entry holds once and calls."""
-
-    def finalize(self) -> None:
-        super().finalize()
-        for function in self._final_module.functions:
-            if not function.is_declaration:
-                function.add_function_attribute("noinline")
-
-
 class EntryCode(_Code):
     """Machine code of a kernel and all that it calls."""
 
@@ -167,12 +157,6 @@ class CalleeCompiler(Compiler):  # type: ignore[misc]
             library.enable_object_caching()
         super().__init__(typing_context, target_context, library, args, return_type, _Flags(flags), *rest)
         self.state.targetctx.mangler = _name
-
-
-class SharedCompiler(CalleeCompiler):
-    """Compiles a kernel that kernels call and do not inline."""
-
-    code = SharedCode
 
 
 class EntryCompiler(CalleeCompiler):

@@ -11,7 +11,7 @@ import numpy as np
 
 from flashsim.core.groups import group_type
 from flashsim.core.host import heap_pop, heap_push
-from flashsim.core.kernel import inlined_kernel, shared_kernel
+from flashsim.core.kernel import inlined_kernel
 from flashsim.core.records import MATRIX, RecordArray, empty_table, record_dtype, table_type
 from flashsim.core.request import Integers
 from flashsim.core.units import NEVER
@@ -53,7 +53,7 @@ def lane_of(phase: int, erases: bool, moves: bool, in_cells: int, on_channel: in
     return _MOVES if moves and phase == on_channel else min(phase, _ERASES - 1)
 
 
-@shared_kernel
+@inlined_kernel
 def put(agenda: Agenda, at: int, time: int, key: int) -> None:
     """Enter an event: last in its lane, or in the heap if it comes before the last one there."""
     lane, places = agenda.lanes[at], agenda.heap.shape[0]

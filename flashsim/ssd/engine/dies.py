@@ -2,7 +2,7 @@
 
 from flashsim.core.draws import mix_bits
 from flashsim.core.hints import prefetch
-from flashsim.core.kernel import inlined_kernel, lean_kernel, shared_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.core.units import NEVER
 from flashsim.ssd.engine import agenda, tables
@@ -20,7 +20,7 @@ from flashsim.ssd.timing import work_left_at_stop
 CHANNEL = 3
 
 
-@shared_kernel
+@inlined_kernel
 def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
     """The operation's next event ends `phase` at `time`."""
     flow.operations[row].phase = phase
@@ -30,7 +30,7 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
     agenda.put(flow.agenda, lane, time, (flow.operations[row].id << tables.ROW_BITS) | row)
 
 
-@shared_kernel
+@inlined_kernel
 def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
 
@@ -53,7 +53,7 @@ def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     schedule(flow, row, ON_CHANNEL, now + duration)
 
 
-@shared_kernel
+@lean_kernel
 def ask_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """Use the channel, or wait for it: a transfer there that has no event gets one, or is over."""
     server = control.dies + channel_of(control, flow.operations[row].die)

@@ -20,7 +20,7 @@ from flashsim.core.units import NEVER
 from flashsim.ssd.engine import admission, agenda, tables
 from flashsim.ssd.engine.admission import dispatch
 from flashsim.ssd.engine.dies import put_off
-from flashsim.ssd.engine.events import happen, work_ends
+from flashsim.ssd.engine.events import happen
 from flashsim.ssd.engine.folding import fold, folds_at
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings, dispatch_of, fold_of
 from flashsim.ssd.model import FlashModel
@@ -56,7 +56,7 @@ def next_event(flow: Flow) -> tuple[int, int]:
             put_off(flow, key & tables.ROW_MASK, time)
 
 
-@kernel_of(ADVANCE, seconds=7)
+@kernel_of(ADVANCE, seconds=8)
 def advance(table: State, until: int, wait: int) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected.
 
@@ -94,7 +94,7 @@ def advance(table: State, until: int, wait: int) -> int:
             prefetch(flow.operations, flow.agenda.fronts[lane, 1] & tables.ROW_MASK)
             flow.engine.happened += 1
             host.scalars.now = event
-            happen(host, flow, flash, times, steps, row)
+            happen(host, flow, flash, times, row)
 
 
 class SsdEngine(FlashModel, CompiledEngine):
@@ -119,7 +119,7 @@ class SsdEngine(FlashModel, CompiledEngine):
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
         self._spans: list[Spans] = []
         submission = (parameters.read_submission, parameters.write_submission)
-        self._steps = addresses_of(dispatch, work_ends, *((fold,) if parameters.slc_idle else ()))
+        self._steps = addresses_of(dispatch, *((fold,) if parameters.slc_idle else ()))
         host = HostQueue(parameters.queue_depth, parameters.queues + (parameters.bus_rate > 0), submission, slots_of(parameters))
         super().__init__(host, advance, _STATE)
         self._flow = tables.idle_flow(parameters, empty_table(0, SPAN))

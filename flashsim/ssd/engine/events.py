@@ -6,11 +6,10 @@ last the dies that got free, or got something ready, look for work in the order 
 """
 
 from flashsim.core.host import Host, command_done
-from flashsim.core.kernel import inlined_kernel, kernel_of, shared_kernel
-from flashsim.core.policies import Policies
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.spans import HOST
 from flashsim.ssd.engine import buffering, dies, tables, waiting
-from flashsim.ssd.engine.tables import FLUSHES, IN_DIE, WAITING, WORK_END, Flow, Timings, work_ends_of
+from flashsim.ssd.engine.tables import FLUSHES, IN_DIE, WAITING, Flow, Timings
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
 from flashsim.ssd.state.flash_array import BUFFER_PAGE, ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE_PAGE, PROGRAM_PAGE, READ_PAGE, STORE_PAGE
@@ -28,7 +27,7 @@ def finish_command(host: Host, flow: Flow, row: int) -> None:
     tables.give_row(flow, row)
 
 
-@shared_kernel
+@lean_kernel
 def acknowledge_paced(host: Host, flow: Flow, flash: Flash) -> None:
     """Writes that are complete are acknowledged in their order, at the pace of a drive that collects."""
     row = flow.queues[tables.PACED].head
@@ -179,8 +178,8 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
         dies.begin_program(flow, flash, times, die, now)
 
 
-@kernel_of(WORK_END, seconds=2)
-def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) -> int:
+@lean_kernel
+def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) -> None:
     """Pages are programmed, or blocks erased: the die goes on with its cache register, or is free, and so may be what waited for them."""
     now, die, row = host.scalars.now, flow.operations[first].die, first
     while row >= 0:
@@ -230,7 +229,6 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) 
         else:
             tables.give_row(flow, row)
         row = following
-    return 0
 
 
 @inlined_kernel
@@ -248,7 +246,7 @@ def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int)
 
 
 @inlined_kernel
-def happen(host: Host, flow: Flow, flash: Flash, times: Timings, steps: Policies, row: int) -> None:
+def happen(host: Host, flow: Flow, flash: Flash, times: Timings, row: int) -> None:
     """Let one operation's event happen, at the host's clock."""
     now, phase, control = host.scalars.now, flow.operations[row].phase, flash.control
     if phase == tables.COMPLETE:
@@ -266,7 +264,7 @@ def happen(host: Host, flow: Flow, flash: Flash, times: Timings, steps: Policies
     elif phase >= tables.STOPPING:
         dies.give_way(flow, flash, times.timing, flow.operations[row].die, now)
     elif phase == tables.IN_PROGRAM or flow.operations[row].kind == ERASE_BLOCK:
-        work_ends_of(steps)(host, flow, flash, times, row)
+        work_ends(host, flow, flash, times, row)
     else:
         reading_ends(flow, flash, times, row, now)
     buffering.let_transfers_start(flow, control, times.links, now)

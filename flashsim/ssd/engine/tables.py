@@ -136,9 +136,7 @@ TIMES = group_type((records.record_of_type(TIMING), MATRIX, MATRIX, records.reco
 
 #: What the loop calls by its place in a vector, and another process compiles meanwhile: it admits commands, or folds an SLC cache.
 STEP = types.int64(HOST_TABLES, FLOW, FLASH, TIMES, VECTOR)
-#: The end of an operation's work in the cells: of the row of its first page.
-WORK_END = types.int64(HOST_TABLES, FLOW, FLASH, TIMES, types.int64)
-dispatch_of, work_ends_of, fold_of = (function_in(place, types.FunctionType(each)) for place, each in enumerate((STEP, WORK_END, STEP)))
+dispatch_of, fold_of = (function_in(place, types.FunctionType(STEP)) for place in range(2))
 
 
 def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:

@@ -4,7 +4,7 @@ Room in the write buffer, link and bus are in `buffering`, a die's choice and th
 host to the cells, is a table in ``docs/explanation/ssd.md``.
 """
 
-from flashsim.core.kernel import inlined_kernel, lean_kernel, shared_kernel
+from flashsim.core.kernel import inlined_kernel, lean_kernel
 from flashsim.core.records import RecordArray
 from flashsim.ssd.engine import tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_DIE, READER, Flow
@@ -28,7 +28,7 @@ def wake(flow: Flow, die: int) -> None:
     flow.engine.last_woken = die
 
 
-@shared_kernel
+@inlined_kernel
 def satisfy(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     """One thing that an operation waited for has happened; with the last it is ready for its die, or for the link."""
     operation = flow.operations[row]
