@@ -5,6 +5,8 @@
     name = "ocz-core-60gb"
     kind = "ssd"
     title = "OCZ Core Series 60 GB"
+    [product]
+    year = { value = 2008, source = "comptoir-hardware.com, 26 Sept 2008" }
     [parameters]
     read = { value = "20us", source = "do2009 slides, page 29" }
     [cited]
@@ -12,9 +14,10 @@
     [energy]
     idle = { value = "60mW", source = "data sheet" }
 
-`[cited]` (optional) names figures that the drive shows when it is measured, and what it lasts (`flashsim.device.figures`), `[energy]`
-(optional, of an SSD) what it takes in energy (`flashsim.ssd.energy`), `[inside]` (optional, of an SSD) what runs programs in it
-(`flashsim.device.smart.inside`), `[array]` (optional, of a disk) how many of them make one device (`flashsim.device.striped`).
+`[product]` (optional) says when the drive came to market and what its cells are (`flashsim.device.product`), `[cited]` (optional) names
+figures that the drive shows when it is measured, and what it lasts (`flashsim.device.figures`), `[energy]` (optional, of an SSD) what it
+takes in energy (`flashsim.ssd.energy`), `[inside]` (optional, of an SSD) what runs programs in it (`flashsim.device.smart.inside`),
+`[array]` (optional, of a disk) how many of them make one device (`flashsim.device.striped`).
 """
 
 import dataclasses
@@ -27,6 +30,7 @@ from flashsim.core.parameters import build
 from flashsim.core.preset_files import PresetFolder, check_members
 from flashsim.core.request import SECTOR
 from flashsim.device.figures import CitedFigures, Nominal, nominal_of
+from flashsim.device.product import Product, origin_of
 from flashsim.device.smart import inside as insides
 from flashsim.device.smart.inside import Inside
 from flashsim.device.station import StationParameters
@@ -66,6 +70,8 @@ class Preset:
     array_sources: dict[str, str] = field(default_factory=dict)
     inside: Inside | None = None
     inside_sources: dict[str, str] = field(default_factory=dict)
+    product: Product = field(default_factory=Product)
+    product_sources: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.array:
@@ -92,6 +98,16 @@ class Preset:
         """Erases that the blocks of a flash drive last together; 0 where the preset does not say it."""
         each = self.flash.endurance or self.cited.block_erases or 0 if self.flash else 0
         return each * self.flash.good_blocks * self.flash.pools if self.flash else 0
+
+    @property
+    def cells(self) -> str:
+        """The cells of a flash drive, such as TLC, or how a disk records, such as PMR; empty where the preset does not say it."""
+        return self.product.cells or (self.flash.cell.upper() if self.flash and self.flash.cell != "none" else "")
+
+    @property
+    def origin(self) -> str:
+        """Whether the drive is identified, measured, fitted, sourced or estimated (`flashsim.device.product.origin_of`)."""
+        return origin_of(self.sources.values(), [source for name, source in self.cited_sources.items() if name != "block_erases"])
 
     @property
     def sector_size(self) -> int:
@@ -130,7 +146,7 @@ def load(name: str) -> Preset:
 
 def from_document(document: dict[str, Any], path: Path) -> Preset:
     """The preset that the content of a TOML file describes; errors name it as `path`."""
-    titles = ("parameters", "cited", "energy", "array", "inside")
+    titles = ("parameters", "cited", "energy", "array", "inside", "product")
     sections = {title: _section(document, title, path) if title in document or title == "parameters" else {} for title in titles}
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
@@ -149,6 +165,7 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
         energy = build(EnergyFigures, values["energy"]) if "energy" in document else None
         array = build(Striping, values["array"]) if sections["array"] else None
         inside = build(Inside, values["inside"]) if "inside" in document else None
+        product = build(Product, values["product"])
         if inside and isinstance(parameters, SsdParameters):
             insides.check(inside, parameters)
     except FlashsimError as problem:
@@ -159,6 +176,7 @@ def from_document(document: dict[str, Any], path: Path) -> Preset:
     return Preset(
         name, kind, title, parameters, own, cited, others[0], energy, others[1],
         array=array, array_sources=others[2], inside=inside, inside_sources=others[3],
+        product=product, product_sources=others[4],
     )  # fmt: skip
 
 

@@ -19,7 +19,10 @@ from flashsim.operations.outcome import Listing
 def devices(
     preset: Annotated[str | None, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",))] = None,
 ) -> pd.DataFrame:
-    """The device presets, a row each; or of one preset a row a value, with its meaning and its source.
+    """The device presets, a row each, newest first; or of one preset a row a value, with its meaning and its source.
+
+    The year is that in which the drive came to market; the origin says whether its parameters are identified, measured or fitted, or built
+    to figures of a data sheet or a paper (sourced), or of no particular drive (estimated).
 
     Examples
     --------
@@ -30,9 +33,8 @@ def devices(
     ['parameter', 'value', 'meaning', 'source']
     """
     if preset is None:
-        every = [presets.load(name) for name in presets.names(zoned=True)]
-        rows = [(each.name, each.kind, each.capacity / GB, each.title) for each in every]
-        return pd.DataFrame(rows, columns=["preset", "kind", "capacity_gb", "title"])
+        rows = [(one.name, one.kind, one.product.year, one.cells, one.origin, one.capacity / GB, one.title) for one in _newest_first()]
+        return pd.DataFrame(rows, columns=["preset", "kind", "year", "cells", "origin", "capacity_gb", "title"])
     values = [
         (name if kind == "parameters" else f"{kind} {name}", each["shown"], each["meaning"], each.get("source", "derived"))
         for kind, facts in facts_of(presets.load(preset)).items()
@@ -41,12 +43,16 @@ def devices(
     return pd.DataFrame(values, columns=["parameter", "value", "meaning", "source"])
 
 
+def _newest_first() -> list[presets.Preset]:
+    return sorted(map(presets.load, presets.names(zoned=True)), key=lambda one: (-one.product.year, one.name))
+
+
 def facts_of(preset: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
     """Facts of a preset, by kind and name: a value, its text, its meaning and its source.
 
     ``parameters``; ``array``, how many drives there are, where it is more than one, and how bytes are spread over them; ``derived``, what
-    follows from the values of a flash drive; ``cited``, the figures that it is meant to show; ``energy``; and ``inside``, of a drive that
-    runs programs.
+    follows from the values of a flash drive; ``cited``, the figures that it is meant to show and what it lasts; ``energy``;
+    ``product``, its year and cells; and ``inside``, of a drive that runs programs.
     """
     engines.check_policies(preset)
     facts = {"parameters": _facts(preset.parameters, preset.sources), "array": _facts(preset.array, preset.array_sources), "derived": {}}
@@ -55,6 +61,7 @@ def facts_of(preset: presets.Preset) -> dict[str, dict[str, dict[str, Any]]]:
         for name, value in preset.cited.as_dict().items()
     }
     facts["energy"] = _facts(preset.energy, preset.energy_sources)
+    facts["product"] = _facts(preset.product if preset.product_sources else None, preset.product_sources)
     if preset.inside is not None:
         facts["inside"] = _facts(preset.inside, preset.inside_sources)
     if preset.flash is not None:
@@ -73,16 +80,24 @@ def _facts(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
 
 @operation
 def device_list() -> Listing:
-    """List the device presets.
+    """List the device presets, newest first: year, cells, whether fitted, identified or built to sourced figures, and capacity.
 
     Examples::
 
         flashsim device list
     """
-    every = [presets.load(name) for name in presets.names(zoned=True)]
-    rows = [{"name": each.name, "kind": each.kind, "capacity": each.capacity, "title": each.title} for each in every]
-    cells = [(each.name, each.kind, format_size(each.capacity), each.title) for each in every]
-    return Listing([Table(["preset", "kind", "capacity", "title"], cells)], rows, {"presets": rows})
+    every = _newest_first()
+    rows = [
+        {"name": one.name, "kind": one.kind, "year": one.product.year, "cells": one.cells, "origin": one.origin, "capacity": one.capacity}
+        | {"title": one.title}
+        for one in every
+    ]
+    kinds = [f"disk, {one.cells}" if one.disk else one.cells for one in every]
+    cells = [
+        (one.name, str(one.product.year), kind, one.origin, format_size(one.capacity), one.title)
+        for one, kind in zip(every, kinds, strict=True)
+    ]
+    return Listing([Table(["preset", "year", "cells", "origin", "capacity", "title"], cells)], rows, {"presets": rows})
 
 
 @operation

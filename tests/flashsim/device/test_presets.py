@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.parameters import describe
 from flashsim.core.request import READ, WRITE, make_requests
-from flashsim.core.units import KIB
+from flashsim.core.units import KIB, TB
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.device.engines import MODELS
+from flashsim.device.product import origin_of
 from tests.cases import with_each
 
 OCZ = Path(presets.__file__).parent / "presets" / "ocz-core-60gb.toml"
@@ -30,6 +32,47 @@ def test_every_value_has_a_source(name: str) -> None:
     assert energies == list(preset.energy_sources) and all(preset.energy_sources.values())
     told = {parameter for parameter, _, _ in describe(preset.parameters)}
     assert set(preset.sources) <= told
+
+
+@with_each("name", presets.names(zoned=True))
+def test_every_drive_has_a_year_cells_and_an_origin(name: str) -> None:
+    preset = presets.load(name)
+    assert 1990 <= preset.product.year <= 2026 and preset.product_sources["year"] and all(preset.product_sources.values())
+    assert preset.cells in (("SLC", "MLC", "TLC", "QLC") if preset.flash else ("LMR", "PMR", "SMR"))
+    if preset.flash and preset.flash.cell != "none":
+        assert preset.cells == preset.flash.cell.upper() and "cells" not in preset.product_sources, "it would be said twice"
+    assert preset.origin in ("identified", "fitted", "sourced", "estimated")
+
+
+#: Bytes that may be written, or whole drives a day and years, in the source of an endurance.
+_WRITTEN = re.compile(r"([\d,.]+) TB written \(.*\), at a write amplification of 1$")
+_A_DAY = re.compile(r"([\d.]+) drive writes? a day over (\d) years \(.*\), at a write amplification of 1$")
+
+
+@with_each("name", [name for name in presets.names(zoned=True) if presets.load(name).flash])
+def test_every_flash_drive_lasts_as_its_data_sheet_says(name: str) -> None:
+    """Erases of a block, times the flash, are the bytes that may be written, where a sheet says how many; else an estimate says so."""
+    preset = presets.load(name)
+    flash, erases, source = preset.flash, preset.cited.block_erases, preset.cited_sources["block_erases"]
+    assert flash is not None and erases is not None and not flash.endurance, "no run of a preset ends by wear"
+    assert preset.lifetime_erases == erases * flash.good_blocks * flash.pools
+    bytes_of_flash = flash.good_blocks * flash.pools * flash.slots_per_block * flash.unit_size
+    if match := _WRITTEN.match(source):
+        written = float(match[1].replace(",", "")) * TB
+    elif match := _A_DAY.match(source):
+        written = float(match[1]) * 365 * int(match[2]) * flash.capacity
+    else:
+        assert source.startswith(("estimate: ", "do2012, section 2.2: "))
+        return
+    assert erases == round(written / bytes_of_flash)
+
+
+def test_an_origin_is_told_by_the_first_words_of_sources() -> None:
+    names = ("identified", "measured", "fitted", "sourced", "estimated")
+    lists = (["identified (1 us)", "fitted: x"], ["measured: x", "estimate"], ["solved from x"], ["do2009", "estimate: x"], ["estimate: x"])
+    assert [origin_of(sources, []) for sources in lists] == [*names]
+    assert origin_of(["estimate: x"], ["do2009"]) == "sourced" and origin_of(["do2009"], ["estimate"]) == "estimated"
+    assert presets.load("samsung-980-pro-1tb").origin == "fitted" and presets.load("memoright-gt-32gb").origin == "sourced"
 
 
 def _rate(device: Device, operation: int, length: int, count: int) -> float:
@@ -120,6 +163,8 @@ def test_unknown_presets_and_models_are_refused() -> None:
         ("[cited]", '[energy]\nidle = { value = "60mW", source = "" }\n[cited]', "page_read: missing"),
         ("[cited]", '[energy]\npage_read = { value = "1", source = "" }\n[cited]', "page_read: '1', but a number with a unit"),
         ("[cited]", "[energy]\nidle = 60\n[cited]", "idle must be given as"),
+        ('"MLC"', '"ULC"', "cells: 'ULC'"),
+        ("value = 2008", 'value = "2008"', "year"),
     ],
 )
 def test_damaged_presets_are_refused_in_one_line(tmp_path: Path, old: str, new: str, says: str) -> None:

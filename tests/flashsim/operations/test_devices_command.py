@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import flashsim as fs
 from flashsim import __version__
 from flashsim.device import presets
 from tests.commands import Run
@@ -16,8 +17,14 @@ from tests.commands import Run
 def test_every_preset_is_listed(here: Path, flashsim: Run) -> None:
     result = flashsim("device list --json d.json")
     assert result.exit_code == 0
-    assert [preset["name"] for preset in json.loads((here / "d.json").read_text())["presets"]] == presets.names(zoned=True)
+    rows = json.loads((here / "d.json").read_text())["presets"]
+    assert sorted(row["name"] for row in rows) == presets.names(zoned=True)
     assert all(name in result.stdout for name in presets.names(zoned=True))
+    assert rows == sorted(rows, key=lambda row: (-row["year"], row["name"])), "newest first"
+    assert {row["name"]: (row["cells"], row["origin"]) for row in rows}["samsung-980-pro-1tb"] == ("TLC", "fitted")
+    assert fs.devices()[["preset", "year", "cells", "origin"]].values.tolist() == [
+        [row[name] for name in ("name", "year", "cells", "origin")] for row in rows
+    ]
 
 
 @pytest.mark.parametrize("name", presets.names(zoned=True))
