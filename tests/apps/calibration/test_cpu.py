@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from flashsim.apps.calibration import cpu_prices
 from flashsim.apps.calibration.cpu_prices import CpuPrice, CpuPrices
-from flashsim.core.units import MILLISECONDS
+from flashsim.core.units import MILLISECONDS, SECONDS
 from flashsim.device.aio import KernelQueue
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
@@ -29,6 +31,7 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
     assert list(told["prices"]) == names and told["provenance"]["parameters"]["cpu"]
     assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == names
     model = cpu.load("mine.toml")
+    assert (here / "mine.toml").read_text(encoding="utf-8").startswith(f"# {told['processor']}.\n") and model.year == 0
     assert all(source.startswith("measured: ") for source in model.sources.values())
     for kind in Work:
         assert model.user[kind] == pytest.approx(told["prices"][kind]["nanoseconds"], rel=1e-3)
@@ -41,6 +44,30 @@ def test_this_machine_prices_a_join(flashsim: Run, here: Path) -> None:
     total = json.loads((here / "join.json").read_text(encoding="utf-8"))["machines"][0]["total"]
     work = {Work(kind): count for kind, count in total["work"].items()}
     assert total["user_time"] == pytest.approx(model.user_time(work), rel=1e-3)
+
+
+def test_a_long_measurement_is_made_in_rounds_of_which_the_least_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = [cpu_prices.CallTimes(100, 1.0), cpu_prices.CallTimes(80, 0.5), cpu_prices.CallTimes(90, 0.2)]
+    times = cpu_prices.CallTimes.of_rounds(rounds)
+    assert (times.least, times.spread) == (80, pytest.approx(120 / 80 - 1))
+    lasted: list[int] = []
+
+    def repeat(call: partial[None], duration: int) -> cpu_prices.CallTimes:
+        lasted.append(duration)
+        return cpu_prices.CallTimes(1000 * len(lasted), 0.1)
+
+    monkeypatch.setattr(cpu_prices, "repeat", repeat)
+    cpu_prices.kernel_prices(tmp_path, 60 * SECONDS)
+    assert lasted == [60 * SECONDS // 16] * 16
+
+
+def test_a_clock_that_loses_time_makes_nothing_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 400 repeats seems to take no time, all others 100 to 498 ns."""
+    spans = [0, *range(100, 499)]
+    clock = (reading for span in itertools.cycle(spans) for reading in (0, span))
+    passed = itertools.count()
+    monkeypatch.setattr(cpu_prices, "time", SimpleNamespace(thread_time_ns=lambda: next(clock), perf_counter_ns=lambda: next(passed)))
+    assert 100 <= cpu_prices.repeat(lambda: None, len(spans)).least <= 105
 
 
 def test_the_kernel_is_told_a_call_a_request_and_a_byte_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ class CpuOutcome(CalibrationOutcome):
     """Prices of this machine's work; `save` writes a CPU preset."""
 
     def __init__(self, result: cpu_prices.CpuPrices) -> None:
-        Outcome.__init__(self, result, "prices of this machine's CPU")
+        Outcome.__init__(self, result, f"prices of this machine's CPU: {result.processor}")
 
     def summary(self) -> pd.DataFrame:
         """A row a price: nanoseconds, their spread, and where it comes from."""
