@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, printable
+from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError, printable
 from flashsim.core.preset_files import PresetFolder
 from flashsim.core.request import Integers
 from flashsim.device.block_layer import command_counts
 from flashsim.device.device import Device
+from flashsim.device.presets import Preset
 from flashsim.execution.file_access import Group
 from flashsim.execution.requests import HOST, Cpu, Work
 
@@ -24,6 +26,8 @@ _FOLDER = PresetFolder(Path(__file__).parent / "cpu_presets", "CPU preset")
 KINDS = ("hdd", "ssd")
 _PARTS = ("per_request", "per_byte")  # and per_call, which may be missing
 DEFAULT = "default"  #: The name of the price of any kind of work that has none of its own.
+BY_YEAR = "by-year"  #: Stands for the preset whose year is nearest to the device's.
+_YEARS_APART = 10  #: Years between a CPU and a device from which on there is a warning.
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class CpuModel:
     places: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     #: Kernel time of a call, by kind of device.  A request is a call, but for those that are handed over at once, which are one together.
     per_call: Mapping[str, float] = field(default_factory=dict)
+    #: When the CPU came to market; 0: not known.
+    year: int = 0
 
     def user_time(self, work: Mapping[str, Any], place: str = HOST) -> Any:
         """User time of some work at a place, ns: a number, or shape (n,) where counts are."""
@@ -86,7 +92,8 @@ class CpuModel:
     def as_toml(self, comments: Sequence[str] = ()) -> str:
         """The model as the text of a preset file, which `load` reads; comments stand at its top."""
         cores = ", ".join(f"{place} = {count}" for place, count in self.cores.items())
-        lines, section = [*(f"# {line}".rstrip() for line in comments), *([""] if comments else []), f"cores = {{ {cores} }}"], ""
+        lines, section = [*(f"# {line}".rstrip() for line in comments), *([""] if comments else [])], ""
+        lines += [*([f"year = {self.year}"] if self.year else []), f"cores = {{ {cores} }}"]
         for name, price in self.prices():
             part, _, last = name.rpartition(".")
             if part != section:
@@ -104,6 +111,28 @@ def mean_price(prices: Mapping[str, float]) -> float:
 
 def names() -> list[str]:
     return _FOLDER.names()
+
+
+def choose(name: str | None, device: Preset | None) -> str | None:
+    """The CPU preset that a name stands for on a device: for `BY_YEAR`, that of the nearest year, the newer of two.
+
+    Where no year is known, it is the newest.
+    """
+    if name != BY_YEAR:
+        return name
+    years = {each: year for each in names() if (year := load(each).year)}
+    year = (device and device.product.year) or max(years.values())
+    return min(years, key=lambda each: (abs(years[each] - year), -years[each]))
+
+
+def warn_of_years(name: str | None, device: Preset) -> None:
+    """Warn (`FlashsimWarning`) of a CPU, by name or by `BY_YEAR`, and a device that came to market ten years or more apart."""
+    if (chosen := choose(name, device)) is None:
+        return
+    year, own = device.product.year, load(chosen).year
+    if year and own and (apart := abs(own - year)) >= _YEARS_APART:
+        text = f"cpu: {chosen} is of {own}, but {device.name} of {year}: CPU times are those of a machine {apart} years "
+        warnings.warn(text + ("older" if own < year else "newer"), FlashsimWarning, stacklevel=3)
 
 
 def load(name: str) -> CpuModel:
@@ -131,8 +160,9 @@ def load(name: str) -> CpuModel:
             place: {kind: price(entry, f"places.{place}.{kind}") for kind, entry in prices.items()}
             for place, prices in document.get("places", {}).items()
         }
-        cores_of_places = {place: _cores(path, place, count) for place, count in document.get("cores", {}).items()}
+        cores_of_places = {place: _whole(path, f"cores.{place}", count, 1) for place, count in document.get("cores", {}).items()}
         cores = dict.fromkeys([HOST, *places], 1) | cores_of_places
+        year = _whole(path, "year", document.get("year", 0), 0)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as problem:
         raise DamagedFileError(f"CPU preset: {path} lacks or misspells {problem}") from problem
     missing = [kind for kind in Work if kind not in user]
@@ -140,13 +170,13 @@ def load(name: str) -> CpuModel:
         raise DamagedFileError(f"CPU preset: {path} has no price for {', '.join(missing)}")
     if strange := cores.keys() - {HOST} - places.keys():
         raise DamagedFileError(f"CPU preset: {path} counts cores of {', '.join(sorted(strange))}, which has no prices")
-    return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources, cores, places, per_call)
+    return CpuModel(path.stem, user, kernel["per_request"], kernel["per_byte"], sources, cores, places, per_call, year)
 
 
-def _cores(path: Path, place: str, count: object) -> int:
-    if not isinstance(count, int) or count < 1:
-        raise DamagedFileError(f"CPU preset: {path}: cores.{place}: {count}, but it must be a whole number of at least 1")
-    return count
+def _whole(path: Path, name: str, value: object, least: int) -> int:
+    if not isinstance(value, int) or value < least:
+        raise DamagedFileError(f"CPU preset: {path}: {name}: {value}, but it must be a whole number of at least {least}")
+    return value
 
 
 def kernel_times(cpu: CpuModel | None, device: Device, lengths: Integers, calls: int | Integers = 1) -> Integers:

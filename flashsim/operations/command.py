@@ -55,7 +55,7 @@ _NAMES = {
     "presets": "flashsim.device.presets:names", "cpus": "flashsim.execution.cpu:names",
 }  # fmt: skip
 #: What an option takes besides the names of a list.
-_BESIDES: dict[Any, list[str]] = {"cpus": ["none"], "references": ["join"]}
+_BESIDES: dict[Any, list[str]] = {"cpus": ["none", "by-year"], "references": ["join"]}
 
 
 def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer.Typer:

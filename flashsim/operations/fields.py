@@ -210,9 +210,8 @@ Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
-Cpu = Annotated[
-    str | None, Field("The CPU that prices work, of {cpus}; or a TOML file.", "PRESET", _cpu, ("cpus",), python="None: it takes no time.")
-]
+_CPUS = "The CPU that prices work, of {cpus}; or a TOML file. by-year: the preset nearest to the device's year."
+Cpu = Annotated[str | None, Field(_CPUS, "PRESET", _cpu, ("cpus",), python="None: it takes no time.")]
 _ROWS_ON_PAGES = "How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs."
 PageFormat = Annotated[str | None, Name(_ROWS_ON_PAGES, "FORMAT", completes=("page_formats",))]
 _STATES = "Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks."

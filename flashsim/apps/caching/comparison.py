@@ -169,7 +169,8 @@ def served_table(results: CacheRuns) -> Table:
     rows = [row | {"each": row["total_s"] * SECONDS / MICROSECONDS / row["references"]} for row in results.rows() if "device" in row]
     columns = same("size", "policy") | {"pages read": "pages_read", "written": "pages_written", "I/O s": "io_s", "CPU s": "cpu_s"}
     columns |= {"total s": "total_s", "us a reference": "each", "flushed": "pages_flushed", "flush s": "flush_s"}
-    return Table.of(rows, columns, title=f"On {results.rows()[0].get('device', 'no device')}", digits=3)
+    cpu = f", CPU {rows[0]['cpu']}" if rows and rows[0]["cpu"] else ""
+    return Table.of(rows, columns, title=f"On {rows[0]['device'] if rows else 'no device'}{cpu}", digits=3)
 
 
 def pairs_table(comparison: PolicyComparison) -> Table:

@@ -21,7 +21,6 @@ from flashsim.execution.machine import Machine
 from flashsim.execution.requests import Algorithm, Phase
 from flashsim.execution.run import Run
 from flashsim.experiments.runs.drives import DriveInUse, HeldDrive
-from flashsim.experiments.runs.joining import CPU
 from flashsim.storage.content import token_file
 from flashsim.storage.pool.buffer_pool import BufferPool
 
@@ -30,11 +29,11 @@ _AT_ONCE = 1 << 17
 _WARM_UP, _REFERENCES, _FLUSH = "warm-up", "references", "flush"
 
 
-def cost_row(run: Run) -> dict[str, Any]:
+def cost_row(run: Run, cpu: str | None) -> dict[str, Any]:
     """A run of `Target.serve` JSON-ready: of the references, what was read and written in pages, and seconds; of the flush too."""
     phases = {phase.name: phase for phase in run.phases}
     references, flush = phases[_REFERENCES], phases[_FLUSH]
-    row = {"device": run.machine, "pages_read": references.pages_read, "pages_written": references.pages_written}
+    row = {"device": run.machine, "cpu": cpu, "pages_read": references.pages_read, "pages_written": references.pages_written}
     row |= {f"{name}_s": getattr(references, f"{name}_time") / SECONDS for name in ("io", "cpu", "total")}
     return row | {"pages_flushed": flush.pages_written, "flush_s": flush.total_time / SECONDS}
 
@@ -45,12 +44,13 @@ class Target:
 
     A preset, by name or TOML file, the path of a real file or block device, or a drive that stands ready, which is left as it is.  At most
     `depth` pages are exchanged at once (`flashsim.execution.buffer_manager.BufferManager`).  `cpu` is a preset that prices requests and
-    pages; None: they take no time of it.  The sink takes every request, the warm-up's and the flush's too, of one pool only.
+    pages, or `flashsim.execution.cpu.BY_YEAR`; None: they take no time of it.  The sink takes every request, the warm-up's and the flush's
+    too, of one pool only.
     """
 
     device: str | HeldDrive
     depth: int = 1
-    cpu: str | None = CPU
+    cpu: str | None = cpus.BY_YEAR
     #: Permission to write to a real device, and to overwrite a file that exists.
     allow_write: bool = False
     force: bool = False
@@ -59,10 +59,20 @@ class Target:
     def __post_init__(self) -> None:
         if self.depth < 1:
             raise InvalidParameterError("depth", self.depth, "it must be at least 1")
-        if isinstance(self.device, str) and not is_path(self.device):
-            presets.load(self.device)
-        if self.cpu is not None:
-            cpus.load(self.cpu)
+        if self.cpu_name is not None:
+            cpus.load(self.cpu_name)
+
+    @property
+    def preset(self) -> presets.Preset | None:
+        """The simulated device, if it is one."""
+        if isinstance(self.device, str):
+            return None if is_path(self.device) else presets.load(self.device)
+        return self.device.load()
+
+    @property
+    def cpu_name(self) -> str | None:
+        """The CPU preset that prices work."""
+        return cpus.choose(self.cpu, self.preset)
 
     @property
     def file(self) -> Path | None:
@@ -88,7 +98,7 @@ class Target:
                 device.remove_if_new()
             return cost
         drive: HeldDrive = DriveInUse(self.device) if isinstance(self.device, str) else self.device
-        cpu = cpus.load(self.cpu) if self.cpu else None
+        cpu = cpus.load(self.cpu_name) if self.cpu_name else None
         machine = Machine([drive.device(size)], cpu, self.sink, drive.load().name, drive.start, drive.full, drive.scale)
         return run(lambda: algorithm, [file], [machine])[0]
 

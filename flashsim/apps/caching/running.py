@@ -149,7 +149,8 @@ _PATIENCE = 2.0
 class PolicyRun:
     """Counts of one policy in a pool of one size, after the warm-up; hit ratio by window, shape (n,); processor seconds.
 
-    `cost` are the misses and write-backs on a device, if there was one (`flashsim.apps.caching.on_device.Target.serve`).
+    `cost` are the misses and write-backs on a device, if there was one (`flashsim.apps.caching.on_device.Target.serve`), and `cpu` what
+    prices work on a simulated one.
     """
 
     policy: str
@@ -160,6 +161,7 @@ class PolicyRun:
     windows: npt.NDArray[np.float64]
     seconds: float
     cost: Run | None = None
+    cpu: str | None = None
 
     @property
     def hit_ratio(self) -> float:
@@ -180,7 +182,7 @@ class PolicyRun:
         row |= {"evictions": counts.evictions, "write_backs": counts.write_backs}
         row |= {"bytes_read": counts.misses * page_size, "bytes_written": counts.write_backs * page_size}
         row |= {"reference_us": self.seconds * SECONDS / MICROSECONDS / counts.references}
-        return row | (cost_row(self.cost) if self.cost else {})
+        return row | (cost_row(self.cost, self.cpu) if self.cost else {})
 
 
 def policy_names(entries: Sequence[str]) -> list[str]:

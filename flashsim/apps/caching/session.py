@@ -86,7 +86,9 @@ def execute(source: NamedReferences, study: CacheStudy, progress: Progress | Non
         runs = running.run(trace, policies, sizes, study, warm_up, progress)
         if target is not None:
             by_name, common = {policy.name: policy for policy in policies}, (study.page_size, warm_up, study.seed, progress)
-            runs = [replace(each, cost=target.serve(trace, by_name[each.policy], each.size.frames, *common)) for each in runs]
+            costs = [target.serve(trace, by_name[each.policy], each.size.frames, *common) for each in runs]
+            cpu = target.cpu_name if target.preset else None
+            runs = [replace(each, cost=cost, cpu=cpu) for each, cost in zip(runs, costs, strict=True)]
     writes = round(trace.writes / study.sample)
     return CacheRuns(source.name, trace.read, writes, pages, study.page_size, study.sample, runs)
 

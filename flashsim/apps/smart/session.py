@@ -133,12 +133,17 @@ class QueryAnswer:
         """Simulated time of the scan and all behind it."""
         return self.choice.trial.seconds
 
+    @property
+    def cpu_name(self) -> str | None:
+        """The CPU preset that prices the host's work."""
+        return self.machine.cpu.name if self.machine.cpu else None
+
     def title(self) -> str:
         drives = f"{self.machine.drives} x " if self.machine.drives > 1 else ""
         where = "in the drive" if self.choice.trial.placement.where == DRIVE else "on the host"
         took, pages = format_duration(round(self.choice.trial.total * SECONDS)), self.table.file.layout.page_title
-        rows = self.choice.trial.run.rows.num_rows
-        return f"{rows:,} row{'s' * (rows != 1)} in {took}, {where}: {drives}{self.machine.preset.name}, pages of {pages}"
+        rows, machine = self.choice.trial.run.rows.num_rows, f"{drives}{self.machine.preset.name}, CPU {self.cpu_name or 'none'}"
+        return f"{rows:,} row{'s' * (rows != 1)} in {took}, {where}: {machine}, pages of {pages}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a placement: seconds by formula, and of those that were run simulated."""
@@ -170,7 +175,7 @@ class QueryAnswer:
         """The answer JSON-ready, without its rows."""
         trial, run = self.choice.trial, self.choice.trial.run
         drives, energy = timing.energies(self.machine, run, self.table.file.page_size, trial.drives, trial.seconds, trial.build_seconds)
-        document: dict[str, Any] = {"where": trial.placement.where, "chosen_by": self.choice.by}
+        document: dict[str, Any] = {"where": trial.placement.where, "chosen_by": self.choice.by, "cpu": self.cpu_name}
         document |= {"seconds": trial.seconds, "build_seconds": trial.build_seconds}
         document |= {"result_rows": run.rows.num_rows, "result_bytes": run.results}
         document |= {"program_memory": max((part.memory for part in run.parts), default=0)}

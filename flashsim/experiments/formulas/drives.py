@@ -230,7 +230,7 @@ def divide_for(setting: JoinSetting, files: tuple[HeapFile, HeapFile], preset: P
             raise InvalidParameterError(name.replace("_", "-"), text, "with buffers divided for the drive it is not asked for")
     if in_rings:
         inputs = tuple(Input(max(1, file.pages), page_size, max(1, len(file.relation))) for file in (smaller, larger))
-        processor = processor_of(cpus.load(setting.cpu)) if setting.cpu else None
+        processor = processor_of(cpus.load(cpu)) if (cpu := cpus.choose(setting.cpu, preset)) else None
         problem = partition_buffers.PartitionProblem(inputs, setting.memory, parallel_drive_of(preset), processor)
         buffers = partition_buffers.division_by_rule(problem)
         halves = buffers.sub_buffer < page_size  # the method's default, which keeps whole pages where half of one holds no row

@@ -34,9 +34,6 @@ from flashsim.storage.source import Source, load_pair, open_source
 from models.allocation.buffers import Allocation, GraceAllocation, HybridAllocation
 from models.disk import Disk
 
-#: The CPU that runs are priced with unless another is named.
-CPU = "pentium-d-2009"
-
 #: Drives that are held at once where the join's requests are recorded: the others take them afterwards.
 _TOGETHER = 4
 
@@ -54,8 +51,8 @@ class JoinSetting:
     placement: str = "packed"
     #: The device preset whose figures divide the buffers; by default the device of the run (the first of several).
     buffers_for: str | None = None
-    #: A CPU preset, or None: then CPU work takes no time.
-    cpu: str | None = CPU
+    #: A CPU preset, `flashsim.execution.cpu.BY_YEAR`, or None: then CPU work takes no time.
+    cpu: str | None = cpus.BY_YEAR
     #: Cores of the host; None: those of the CPU preset.
     cores: int | None = None
     #: The join's own options that are given, by name; others have their defaults.
@@ -80,6 +77,12 @@ class JoinSetting:
         """The prices of its preset, or other ones, and the cores that they are for."""
         cpu = model or (cpus.load(self.cpu) if self.cpu else None)
         return cpu if cpu is None or self.cores is None else cpu.on_cores(self.cores)
+
+    def cpus_on(self, devices: Sequence[presets.Preset | None], model: CpuModel | None = None) -> list[tuple[str | None, CpuModel | None]]:
+        """The CPU preset that prices work on each device, and its prices, or other ones: the same object for devices of one CPU."""
+        names = [cpus.choose(self.cpu, device) for device in devices]
+        models = {name: replace(self, cpu=name).cpu_model(model) for name in names}
+        return [(name, models[name]) for name in names]
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,10 @@ class JoinResult:
     files: tuple[HeapFile, HeapFile]
     parameters: JoinParameters
     allocation: Allocation
-    #: Runs, a device each; `disks` are the devices' nominal figures, None of a real device.
+    #: Runs, a device each; `disks` are the devices' nominal figures, None of a real device; `cpus` the presets that price work there.
     runs: Sequence[Run | ConcurrentRun]
     disks: list[Disk | None]
+    cpus: list[str | None]
 
     @property
     def bucket_page_size(self) -> int:
@@ -145,11 +149,11 @@ class JoinResult:
     def as_dict(self) -> dict[str, Any]:
         relations = [{"name": file.name, "rows": len(file.relation), "pages": file.pages} for file in self.files]
         return {
-            "setting": self.setting.as_dict(),
+            "setting": self.setting.as_dict() | {"cpu": self.cpus[0] if len({*self.cpus}) == 1 else cpus.BY_YEAR},
             "relations": relations,
             "allocation": vars(self.allocation),
             "bucket_page_size": self.bucket_page_size,
-            "machines": [run.as_dict() for run in self.runs],
+            "machines": [run.as_dict() | {"cpu": cpu} for run, cpu in zip(self.runs, self.cpus, strict=True)],
         }
 
 
@@ -211,7 +215,7 @@ def check_names(setting: JoinSetting, device: str | None) -> None:
     if setting.cores is not None and (device is None or not setting.cpu):
         bound = "a real device's strands have this machine's" if device is None else "without a CPU preset work takes no time on any"
         raise InvalidParameterError("cores", setting.cores, bound)
-    setting.cpu_model()
+    setting.cpus_on([None])
     for preset in (device, setting.buffers_for):
         if preset is not None:
             presets.load(preset)
@@ -269,8 +273,8 @@ def simulate_join(
     drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
     loaded = [drive.load() for drive in drives]
     parameters, usual = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else loaded[0])
-    allocation = allocation or usual
-    cpu, serial = setting.cpu_model(cpu), parameters.strands == 1
+    allocation, serial = allocation or usual, parameters.strands == 1
+    priced = setting.cpus_on(loaded, cpu)
     count, size, on_volume = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _volume_size(files), _with_digests(setting, files)
     # a join that fetches does so as rows come, one request after the other
     told = replace(parameters, in_series=serial and not JOINS.load(setting.algorithm).FETCHES)
@@ -283,8 +287,8 @@ def simulate_join(
         if begin:
             machines = []
             gc.collect()  # drives and their machines refer to each other
-        those = zip(drives[begin : begin + together], loaded[begin : begin + together], strict=True)
-        machines = [_machine(drive, count, size, cpu, preset.name) for drive, preset in those]
+        those = list(zip(drives, loaded, priced, strict=True))[begin : begin + together]
+        machines = [_machine(drive, count, size, model, preset.name) for drive, preset, (_, model) in those]
         machines[0].sink = None if begin else sink
         if recorded and recorded.holds(of, files):
             runs += simulate_again(recorded, files, machines, setting.placement)
@@ -292,7 +296,7 @@ def simulate_join(
         made = partial(recorded.record, algorithm(), of, files) if recorded is not None else algorithm
         runs += run(made, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
-    return JoinResult(setting, files, parameters, allocation, runs, [disks[preset.name] for preset in loaded])
+    return JoinResult(setting, files, parameters, allocation, runs, [disks[one.name] for one in loaded], [name for name, _ in priced])
 
 
 def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel | None, name: str) -> Machine:
@@ -364,4 +368,4 @@ def run_join_on_file(
             progress=progress,
         )
         device.remove_if_new()
-    return JoinResult(setting, files, parameters, allocation, runs, [None])
+    return JoinResult(setting, files, parameters, allocation, runs, [None], [None])

@@ -19,6 +19,7 @@ from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MILLISECONDS, SECONDS, format_size
 from flashsim.device import engines, presets
 from flashsim.device.access import is_path
+from flashsim.execution import cpu as cpus
 from flashsim.execution.requests import HOST
 from flashsim.execution.run import ConcurrentRun
 from flashsim.experiments.formulas import comparison, drives
@@ -62,14 +63,14 @@ class JoinOutcome(Outcome):
         return comparison.as_dict(self.result)
 
     def summary(self) -> pd.DataFrame:
-        """A row a device: result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
+        """A row a device: its CPU, result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
 
         Of several strands: seconds of I/O and CPU work of all together, what has elapsed in all, and how busy cores and device were.
         """
         rows = []
-        for run, rows_of in zip(self.result.runs, self._comparisons, strict=True):
+        for run, cpu, rows_of in zip(self.result.runs, _cpus_of(self.result), self._comparisons, strict=True):
             total, setting = rows_of[-1], self.result.setting
-            row: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "memory_pages": setting.memory}
+            row: dict[str, Any] = {"algorithm": setting.algorithm, "device": run.machine, "cpu": cpu, "memory_pages": setting.memory}
             row |= {"rows": run.result_rows, "requests": total.requests, "pages": total.pages}
             row |= {"io_s": total.io, "cpu_s": total.cpu, "total_s": total.total, "formula_io_s": total.formula_io}
             if isinstance(run, ConcurrentRun):
@@ -146,8 +147,10 @@ class JoinOutcome(Outcome):
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
         yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows"
-        cpu = "this machine's own" if None in self.result.disks else setting.cpu or "none, work takes no time"
-        yield f"CPU: {cpu}\n"
+        cpus_of = _cpus_of(self.result)
+        one = cpus_of[0] + ", work takes no time" * (cpus_of[0] == "none")
+        each = (f"{cpu} for {run.machine}" for cpu, run in zip(cpus_of, self.result.runs, strict=True))
+        yield f"CPU: {one if len({*cpus_of}) == 1 else ', '.join(each)}\n"
         for number, phases in enumerate(self._comparisons):
             yield from self._run_parts(number, phases)
 
@@ -187,8 +190,8 @@ class JoinOutcome(Outcome):
         from flashsim.experiments.presentation.plots import Bar, stacked_bars
 
         bars = []
-        for run, phases in zip(self.result.runs, self._comparisons, strict=True):
-            bars += [Bar(run.machine, row.phase, row.io, row.cpu, row.formula_io) for row in phases[:-1]]
+        for run, cpu, phases in zip(self.result.runs, _cpus_of(self.result), self._comparisons, strict=True):
+            bars += [Bar(f"{run.machine}\nCPU {cpu}", row.phase, row.io, row.cpu, row.formula_io) for row in phases[:-1]]
         return stacked_bars({self.title.partition(":")[0]: bars})
 
 
@@ -230,7 +233,7 @@ def join(
         str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", fields.choice("blocked", "page"))
     ] = "blocked",
     placement: Annotated[str, Name("One of {placements}; or a Python file.", "PLACEMENT", completes=("placements",))] = "packed",
-    cpu: fields.Cpu = joining.CPU,
+    cpu: fields.Cpu = cpus.BY_YEAR,
     buffers_for: Annotated[
         str | None, Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",))
     ] = None,
@@ -316,8 +319,9 @@ def join(
     joining.check_names(setting, preset)
     comparison.check_formula(algorithm)
     drives.check_rule(allocation)
-    for one in () if real else device:
-        engines.begin(presets.load(preset_of(one)))  # while the relations are opened
+    for drive in () if real else [presets.load(preset_of(one)) for one in device]:
+        engines.begin(drive)  # while the relations are opened
+        cpus.warn_of_years(cpu, drive)
     for name, relation in (("r", r), ("s", s)) if real else ():
         file = source_file(relation) if isinstance(relation, str) else None
         if file is not None and os.path.realpath(file) == os.path.realpath(str(real)):
@@ -345,7 +349,12 @@ def _title(result: joining.JoinResult) -> str:
     sides = " with ".join(f"{file.name} ({len(file.relation):,} rows, {file.pages:,} pages)" for file in result.files)
     memory = format_size(result.setting.memory * result.files[0].page_size)
     strands = f" in {result.parameters.strands} strands" if result.parameters.strands > 1 else ""
-    return f"{result.setting.algorithm}{strands}: {sides}, {memory} of memory, {result.runs[0].result_rows:,} result rows"
+    cpu = " and ".join(dict.fromkeys(_cpus_of(result)))
+    return f"{result.setting.algorithm}{strands}: {sides}, {memory} of memory, {result.runs[0].result_rows:,} result rows, CPU {cpu}"
+
+
+def _cpus_of(result: joining.JoinResult) -> list[str]:
+    return ["this machine's own" if disk is None else cpu or "none" for disk, cpu in zip(result.disks, result.cpus, strict=True)]
 
 
 def _strand_costs(run: ConcurrentRun) -> Shown:

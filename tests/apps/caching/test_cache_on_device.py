@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flashsim as fs
+from flashsim.core.errors import FlashsimWarning
 from flashsim.core.request import FLUSH, READ, WRITE
 from tests.commands import Run
 
@@ -56,12 +57,26 @@ def test_more_at_once_is_faster_on_flash_and_a_drive_stays_as_it_is() -> None:
     assert one.pages_read.equals(many.pages_read)
 
 
+def test_work_is_priced_by_the_cpu_of_the_device_s_year(tmp_path: Path) -> None:
+    trace = "zipf:pages=100,references=500,write-share=0.5"
+    for device, cpu in (("ocz-core-60gb", "pentium-d-2009"), ("samsung-980-pro-1tb", "epyc-7003-2021")):
+        chosen, named, free = (
+            fs.cache(trace, policy="lru", size="5%", device=device, **how).summary() for how in ({}, {"cpu": cpu}, {"cpu": None})
+        )
+        assert chosen.cpu.tolist() == named.cpu.tolist() == [cpu] and free.cpu.tolist() == [None]
+        assert chosen.cpu_s.tolist() == named.cpu_s.tolist() and chosen.cpu_s[0] > free.cpu_s[0] == 0
+    real = fs.cache(trace, policy="lru", size="5%", device=tmp_path / "file", allow_write=True).summary()
+    assert real.cpu.tolist() == [None]
+    with pytest.warns(FlashsimWarning, match="^cpu: pentium-d-2009 is of 2009, but samsung-980-pro-1tb of 2020: "):
+        fs.cache(trace, policy="lru", size="5%", device="samsung-980-pro-1tb", cpu="pentium-d-2009")
+
+
 @pytest.mark.deep
 def test_the_command_tells_the_same(flashsim: Run, here: Path) -> None:
     trace = "zipf:pages=300,references=2000,write-share=0.5"
     done = flashsim(f"cache simulate {trace} --policy lru --size 5% --device ocz-core-60gb --json told.json --requests requests.parquet")
     assert done.exit_code == 0, done.output
-    assert "On ocz-core-60gb" in done.output
+    assert "On ocz-core-60gb, CPU pentium-d-2009\n" in done.output
     told = json.loads((here / "told.json").read_text())
     ours = fs.cache(trace, policy="lru", size="5%", device="ocz-core-60gb").summary()
     assert [told["runs"][0][name] for name in ("total_s", "flush_s")] == ours[["total_s", "flush_s"]].values.tolist()[0]

@@ -22,7 +22,7 @@ from flashsim.apps.smart.plans import Plan, StoredTable, run
 from flashsim.apps.smart.session import choose
 from flashsim.apps.smart.sql import plan_of
 from flashsim.apps.smart.timing import SmartMachine, build_seconds, check_capacity, drive_seconds, host_seconds
-from flashsim.core.errors import CapacityError, FlashsimError
+from flashsim.core.errors import CapacityError, FlashsimError, FlashsimWarning
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.execution import cpu
@@ -361,6 +361,16 @@ def test_json_has_energy_and_a_timeline_has_cores(tmp_path: Path) -> None:
     assert drive["energy"]["total"] == pytest.approx(sum(drive["energy"][state] for state in ("idle", "reading", "cores")))
     result.write_timeline(tmp_path / "t.json", False)
     assert '"core 1"' in (tmp_path / "t.json").read_text()
+
+
+def test_work_on_the_host_is_priced_by_the_cpu_of_the_drive_s_year() -> None:
+    table = {"t": {"a": [1, 2, 3]}}
+    for device, name in ((SMART, "pentium-d-2009"), ("csd-arm-4tb", "hexacore-2016"), ("samsung-980-pro-1tb", "epyc-7003-2021")):
+        chosen, named = (fs.smart("SELECT a FROM t", table=table, device=device, where="host", **how) for how in ({}, {"cpu": name}))
+        assert chosen.as_dict()["cpu"] == name and f"{device}, CPU {name}, pages of " in chosen.title
+        assert chosen.result.seconds == named.result.seconds
+    with pytest.warns(FlashsimWarning, match="^cpu: pentium-d-2009 is of 2009, but samsung-980-pro-1tb of 2020: "):
+        fs.smart("SELECT a FROM t", table=table, device="samsung-980-pro-1tb", where="host", cpu="pentium-d-2009")
 
 
 def test_energy_of_the_system_is_that_of_its_parts() -> None:

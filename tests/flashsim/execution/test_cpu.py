@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from flashsim.core.errors import DamagedFileError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.device import presets, scaling
+from flashsim.device.product import Product
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
 from tests.cases import with_each
@@ -70,6 +74,8 @@ def test_every_price_has_a_source() -> None:
         ("page = ", "# page = ", DamagedFileError),
         ("cores = { host = 2 }", "cores = { host = 0 }", DamagedFileError),
         ("cores = { host = 2 }", "cores = { attic = 2 }", DamagedFileError),
+        ("year = 2009", "year = '2009'", DamagedFileError),
+        ("year = 2009", "year = -1", DamagedFileError),
         ("[kernel.ssd]", "[kernel.tape]", DamagedFileError),
         ("[user]", "[user", DamagedFileError),
     ],
@@ -86,3 +92,41 @@ def test_unknown_presets_are_refused_with_a_hint() -> None:
         cpu.load("pentium-d-2008")
     with pytest.raises(MissingFileError):
         cpu.load("nowhere.toml")
+
+
+def _device(year: int) -> presets.Preset:
+    return replace(presets.load("ocz-core-60gb"), name="mine", product=Product(year=year))
+
+
+def test_by_year_is_the_nearest_and_of_two_the_newer() -> None:
+    years = {name: cpu.load(name).year for name in cpu.names()}
+    assert all(years.values())
+    for year in range(1985, 2035):
+        chosen = cpu.choose(cpu.BY_YEAR, _device(year))
+        assert (abs(years[chosen or ""] - year), -years[chosen or ""]) == min((abs(each - year), -each) for each in years.values())
+    newest = max(years, key=lambda name: years[name])
+    assert cpu.choose(cpu.BY_YEAR, _device(0)) == cpu.choose(cpu.BY_YEAR, None) == newest
+    assert [cpu.choose(name, _device(2022)) for name in (None, "mine.toml")] == [None, "mine.toml"]
+
+
+def test_drives_of_the_papers_keep_the_cpu_of_2009_and_parts_that_of_the_whole() -> None:
+    for name in ("toshiba-5400-320gb", "ocz-core-60gb", "intel-x25e-64gb", "mtron-msd-sata3025-16gb", "micron-p300", "samsung-sas-400gb"):
+        assert cpu.choose(cpu.BY_YEAR, presets.load(name)) == "pentium-d-2009"
+    for name in ("samsung-980-pro-1tb", "sas-10k-146gb"):
+        whole = presets.load(name)
+        assert cpu.choose(cpu.BY_YEAR, scaling.part_of(whole, 10)) == cpu.choose(cpu.BY_YEAR, whole)
+
+
+def test_a_cpu_and_a_device_ten_years_apart_are_told() -> None:
+    with pytest.warns(
+        FlashsimWarning, match="^cpu: pentium-d-2009 is of 2009, but mine of 2020: CPU times are those of a machine 11 years older$"
+    ):
+        cpu.warn_of_years("pentium-d-2009", _device(2020))
+    with pytest.warns(
+        FlashsimWarning, match="^cpu: pentium-d-2009 is of 2009, but mine of 1999: CPU times are those of a machine 10 years newer$"
+    ):
+        cpu.warn_of_years(cpu.BY_YEAR, _device(1999))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, year in ((None, 1991), (cpu.BY_YEAR, 2020), ("pentium-d-2009", 2018), ("pentium-d-2009", 0)):
+            cpu.warn_of_years(name, _device(year))

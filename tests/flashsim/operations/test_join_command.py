@@ -17,6 +17,8 @@ import pytest
 
 import flashsim as fs
 from flashsim.core.request import WRITE
+from flashsim.device import presets
+from flashsim.operations.face.join import JoinOutcome
 from flashsim.storage.page import PAGE_FORMATS
 from tests.cases import with_each
 from tests.commands import SMALL_JOIN, Run
@@ -114,6 +116,52 @@ def test_without_a_cpu_work_takes_no_time(here: Path, flashsim: Run) -> None:
     assert flashsim(f"{SMALL_JOIN} --cpu none --json j.json").exit_code == 0
     total = json.loads((here / "j.json").read_text())["machines"][0]["total"]
     assert total["user_time"] == total["kernel_time"] == 0
+
+
+def test_every_device_has_the_cpu_of_its_year_and_the_join_names_it(here: Path, flashsim: Run) -> None:
+    devices = {"ocz-core-60gb": "pentium-d-2009", "samsung-980-pro-1tb": "epyc-7003-2021"}
+    line = f"{SMALL_JOIN} --buffers-for ocz-core-60gb"
+    both = flashsim(f"{line} --device samsung-980-pro-1tb --json both.json")
+    assert both.exit_code == 0 and not both.stderr, both.output
+    assert "CPU: pentium-d-2009 for ocz-core-60gb, epyc-7003-2021 for samsung-980-pro-1tb\n" in both.stdout
+    told = json.loads((here / "both.json").read_text())
+    assert told["setting"]["cpu"] == "by-year" and [machine["cpu"] for machine in told["machines"]] == [*devices.values()]
+    result = fs.join(
+        "do2009:customer@0.01", "do2009:orders@0.01", "c_custkey=o_custkey", algorithm="bnl", device=[*devices], memory="256KiB"
+    )
+    assert result.title.endswith(", CPU pentium-d-2009 and epyc-7003-2021")
+    assert dict(result.summary()[["device", "cpu"]].values) == devices
+    assert all(f"{device}\nCPU {cpu}" in _labels(result) for device, cpu in devices.items())
+    for number, (device, cpu) in enumerate(devices.items()):
+        for given in ("", f" --cpu {cpu}"):
+            alone = flashsim(f"{line.replace('--device ocz-core-60gb', f'--device {device}')}{given} --json one.json --force")
+            assert alone.exit_code == 0 and f"CPU: {cpu}\n" in alone.stdout, alone.output
+            one = json.loads((here / "one.json").read_text())
+            assert one["setting"]["cpu"] == cpu and one["machines"][0] == told["machines"][number]
+
+
+def _labels(result: JoinOutcome) -> list[str]:
+    return [label.get_text() for label in result._draw().axes[0].get_xticklabels()]
+
+
+def test_a_cpu_of_another_decade_is_told_in_a_line(flashsim: Run) -> None:
+    done = flashsim(f"{SMALL_JOIN.replace('ocz-core-60gb', 'samsung-980-pro-1tb')} --cpu pentium-d-2009")
+    assert done.exit_code == 0 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("flashsim: warning: cpu: pentium-d-2009 is of 2009, but samsung-980-pro-1tb of 2020: ")
+
+
+def test_runs_of_a_sweep_are_kept_by_the_cpu_that_priced_them(here: Path) -> None:
+    text = (Path(presets.__file__).parent / "presets" / "ocz-core-60gb.toml").read_text()
+    r, s = pa.table({"k": range(100)}), pa.table({"k": range(500)})
+    told = []
+    for year in (2008, None, 2020):
+        if year is not None:
+            (here / "mine.toml").write_text(text.replace("year = { value = 2008", f"year = {{ value = {year}"))
+        swept = fs.sweep(fs.join, r=r, s=s, on="k", device=str(here / "mine.toml"), memory=["64KiB", "128KiB"], jobs=1)
+        told.append((*swept.summary().cpu, swept.title.partition("), ")[2]))
+    first, again, later = told
+    assert first[:2] == again[:2] == ("pentium-d-2009", "pentium-d-2009") and later[:2] == ("epyc-7003-2021", "epyc-7003-2021")
+    assert [each[2].partition(" ")[0] for each in told] == ["0", "2", "0"]
 
 
 def test_existing_outputs_are_replaced_only_with_force(here: Path, flashsim: Run) -> None:

@@ -30,7 +30,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.processes import cores
 from flashsim.core.transactions import ReferenceBatches
 from flashsim.core.units import parse_count
-from flashsim.experiments.runs.joining import CPU
+from flashsim.execution.cpu import BY_YEAR, warn_of_years
 from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import AllowWrite, arrow_table, device_of
@@ -90,7 +90,7 @@ def cache(
     size: Sizes = "10%",
     device: Annotated[Any, Field(_DEVICE, "DEVICE", device_of, ("presets",), python=_DRIVE, reads=True, after_group=True)] = None,
     depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.", needs="device")] = 1,
-    cpu: fields.Cpu = CPU,
+    cpu: fields.Cpu = BY_YEAR,
     requests: Annotated[Any, fields.Target("Record requests to the device, of one pool, as Parquet.", "FILE", needs="device")] = None,
     allow_write: AllowWrite = False,
     force: fields.Force = False,
@@ -121,6 +121,8 @@ def cache(
         target = Target(device if isinstance(device, str) else device.ready(), depth, cpu, allow_write, force)
         if target.file is not None and isinstance(trace, str | PathLike) and os.path.realpath(target.file) == os.path.realpath(trace):
             raise RefusedError(f"device: {device} is the trace, and would be overwritten")
+        if target.preset is not None:
+            warn_of_years(cpu, target.preset)
     with ExitStack() as stack:
         if target is not None and requests is not None:
             target = replace(target, sink=stack.enter_context(ParquetRecorder(requests, origin())))

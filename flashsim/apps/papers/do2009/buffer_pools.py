@@ -17,6 +17,7 @@ from flashsim.apps.papers import base
 from flashsim.apps.papers.base import Cell, Claim, Entry, Exhibit, Judged, Results, Section, Shown, Table, load
 from flashsim.apps.papers.do2009.cpu_fit import ROWS, prices
 from flashsim.apps.papers.do2009.runs import (
+    CPU,
     DEVICES,
     FLASH_PAGE,
     GRID,
@@ -40,7 +41,7 @@ from flashsim.experiments.judging.cells import less, limit_statement, near, numb
 from flashsim.experiments.presentation.plots import Bar, stacked_bars
 from flashsim.experiments.presentation.tables import percent
 from flashsim.experiments.runs.drives import ShipsModel, disk_of
-from flashsim.experiments.runs.joining import CPU, PhaseSeconds
+from flashsim.experiments.runs.joining import PhaseSeconds
 from models.haas import JoinCost
 from models.join_costs.base import Sizes
 

@@ -27,7 +27,7 @@ from scipy.optimize import least_squares
 
 from algorithms.joins.base import JoinParameters, plan
 from flashsim.apps.papers.base import load
-from flashsim.apps.papers.do2009.runs import DEVICES, JOINS, MEMORY, PAGE_SIZE, large_pages, relations
+from flashsim.apps.papers.do2009.runs import CPU, DEVICES, JOINS, MEMORY, PAGE_SIZE, large_pages, relations
 from flashsim.core.protocols import Label
 from flashsim.core.request import Completions, Requests
 from flashsim.core.units import KIB, MIB, SECONDS
@@ -35,7 +35,7 @@ from flashsim.device.block_layer import command_counts
 from flashsim.execution import drivers
 from flashsim.execution.cpu import DEFAULT, CpuModel, mean_price
 from flashsim.execution.requests import HOST, Work
-from flashsim.experiments.runs.joining import CPU, lay_out
+from flashsim.experiments.runs.joining import lay_out
 from flashsim.storage.heap_file import heap_file
 from flashsim.storage.source.do2009 import SEED
 from models.disk import Disk
@@ -216,7 +216,7 @@ def _model(prices: Floats, sources: Mapping[str, str]) -> CpuModel:
     user: dict[str, float] = {kind: float(f"{price:.3g}") for kind, price in zip(Work, prices, strict=True)}
     per_request, per_byte = ({device.lower(): float(f"{price[part]:.4g}") for device, price in fit_kernel().items()} for part in (0, 1))
     cores = {HOST: 2}  # "a dual-core Pentium"
-    return CpuModel(CPU, user | {DEFAULT: mean_price(user)}, per_request, per_byte, sources, cores=cores)
+    return CpuModel(CPU, user | {DEFAULT: mean_price(user)}, per_request, per_byte, sources, cores=cores, year=2009)
 
 
 _COMMENTS = (

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flashsim.apps.papers.do2009.runs import DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, lay_out_setup, reason
+from flashsim.apps.papers.do2009.runs import CPU, DEVICES, FLASH_PAGE, PAGE_SIZE, RECORDING, Setup, buffers, lay_out_setup, reason
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, MIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
 from flashsim.experiments.runs.drives import DriveInUse, ReadyDrive, ShipsModel, states
-from flashsim.experiments.runs.joining import CPU, JoinSetting, divide, simulate_join
+from flashsim.experiments.runs.joining import JoinSetting, divide, simulate_join
 from flashsim.storage.heap_file import HeapFile
 from models.allocation.buffers import HybridAllocation
 

@@ -12,7 +12,7 @@ from flashsim.execution import cpu as cpus
 from flashsim.execution.recording import RequestRecording
 from flashsim.experiments.runs.drives import ShipsModel, disk_of, states
 from flashsim.experiments.runs.jobs import Job, Settings
-from flashsim.experiments.runs.joining import CPU, JoinSetting, divide_pages, lay_out, simulate_join
+from flashsim.experiments.runs.joining import JoinSetting, divide_pages, lay_out, simulate_join
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.relation import Relation
 from flashsim.storage.source import load_pair
@@ -32,6 +32,7 @@ FLASH_PAGE = 4096
 PLACEMENT = "ext3"
 #: The machines of section 4.1; the buffers are divided for the HDD (section 3.5).
 DEVICES = {"HDD": "toshiba-5400-320gb", "SSD": "ocz-core-60gb"}
+CPU = "pentium-d-2009"
 PAGE_SIZES = (2048, 4096, 8192, 16384, 32768)
 #: States of the drives that a run is repeated on ("each data point is the average over three runs"), and more of them for the runs by which
 #: the variation is judged.

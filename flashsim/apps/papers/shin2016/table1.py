@@ -166,7 +166,7 @@ def fitted_cpu() -> tuple[CpuModel, list[str]]:
     sources |= {f"kernel.{kind}.{part}": source for kind in ("hdd", "ssd") for part in ("per_request", "per_byte", "per_call")}
     kernel = [dict.fromkeys(("hdd", "ssd"), price) for price in (per_request, 0.0, per_call)]
     user: dict[str, float] = dict.fromkeys([*Work, DEFAULT], third) | {Work.PAGE: 0.0}
-    model = CpuModel(CPU, user, kernel[0], kernel[1], sources, cores={HOST: _CORES}, per_call=kernel[2])
+    model = CpuModel(CPU, user, kernel[0], kernel[1], sources, cores={HOST: _CORES}, per_call=kernel[2], year=2016)
     cells = zip(COUNTED, seconds, counts @ prices / SECONDS, strict=True)
     return model, [*_COMMENTS, *(f"  {method} {memory} MB: {value:.3f}, {ours:.3f}" for (method, memory), value, ours in cells)]
 

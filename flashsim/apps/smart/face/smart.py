@@ -120,7 +120,7 @@ def smart(
         int | None,
         Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=partial(fields.count, most=MOST_CORES)),
     ] = None,
-    cpu: fields.Cpu = "hexacore-2016",
+    cpu: fields.Cpu = cpus.BY_YEAR,
     page_size: fields.PageSize = "8KiB",
     page_format: Annotated[
         str, Name("How pages hold rows: one of {page_formats}; or a Python file.", "FORMAT", completes=("page_formats",))
@@ -161,7 +161,10 @@ def smart(
     >>> result.explain()[["operator", "where"]].values.tolist()[:4]
     [['scan', 'drive'], ['selection', 'drive'], ['projection', 'drive'], ['aggregation', 'drive']]
     """
-    machine = SmartMachine(presets.load(device), None if cpu is None else cpus.load(cpu), drives)
+    drive = presets.load(device)
+    chosen = cpus.choose(cpu, drive)
+    cpus.warn_of_years(chosen, drive)
+    machine = SmartMachine(drive, None if chosen is None else cpus.load(chosen), drives)
     if cores is not None:
         machine = replace(machine, preset=replace(machine.preset, inside=replace(machine.inside, cores=cores)))
     with activity("query") as progress:

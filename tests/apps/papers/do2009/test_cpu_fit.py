@@ -10,11 +10,10 @@ import pytest
 from flashsim.apps.papers import base as papers
 from flashsim.apps.papers.do2009 import cpu_fit
 from flashsim.apps.papers.do2009.cpu_fit import ROWS
-from flashsim.apps.papers.do2009.runs import DEVICES, JOINS
+from flashsim.apps.papers.do2009.runs import CPU, DEVICES, JOINS
 from flashsim.core.units import SECONDS
 from flashsim.execution import cpu
 from flashsim.execution.requests import Work
-from flashsim.experiments.runs.joining import CPU
 from tests.cases import with_each
 
 
