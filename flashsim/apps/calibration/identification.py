@@ -1,7 +1,10 @@
-"""A flash drive from its figures: another drive's preset is fitted to two thirds of them, and judged by the third that it has not seen."""
+"""A flash drive from its figures, or from a table of what it shows under load.
+
+Another drive's preset is fitted to two thirds of them, and judged by the third that it has not seen.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +15,17 @@ from flashsim.apps.calibration.data_sheet import document_of
 from flashsim.apps.calibration.drive_figures import DriveFigure
 from flashsim.apps.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
 from flashsim.apps.calibration.figure_runs import simulated_figures
+from flashsim.apps.calibration.load_fit import FACTORS, LEAST_ROWS, LoadFit, bases, capacity_of, factors_of
+from flashsim.apps.calibration.validation.under_load import LOAD, LoadRow
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.preset_files import as_toml
 from flashsim.core.protocols import Progress
+from flashsim.core.request import OPERATIONS, READ, WRITE
 from flashsim.core.rng import generator
+from flashsim.core.units import MICROSECONDS
 from flashsim.device import presets
 from flashsim.device.presets import Preset
+from flashsim.experiments.runs.jobs import Settings
 
 #: Requests of a load of the final drive.
 _FINAL = 20_000
@@ -37,6 +45,8 @@ class Identification:
     kept: Sequence[bool]
     measured: Sequence[float]
     estimates: Sequence[Estimate]
+    #: What could be fitted.
+    parameters: Sequence[str] = tuple(PARAMETERS)
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a figure: the load, the value, as the drive shows it, the difference as a share, and whether the fit did not see it."""
@@ -65,7 +75,7 @@ class Identification:
     @property
     def unknown(self) -> list[str]:
         identified = {one.name for one in self.estimates if not one.unknown}
-        return [name for name in PARAMETERS if name not in identified]
+        return [name for name in self.parameters if name not in identified]
 
     def as_dict(self) -> dict[str, Any]:
         parameters = [vars(one) | {"unknown": one.unknown} for one in self.estimates]
@@ -141,3 +151,80 @@ def identify(
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
     return Identification(preset, source.name, figures, kept, simulated_figures(preset, figures, seed + 1, _FINAL).tolist(), parameters)
+
+
+@dataclass(frozen=True)
+class RowLoad:
+    """The load of a row of a table under load, as its probe meets it."""
+
+    #: READ or WRITE; requests a second of the background.
+    operation: int
+    background: float
+
+    def __str__(self) -> str:
+        return f"{OPERATIONS[self.operation]} beside {self.background:,.0f}/s"
+
+
+@dataclass(frozen=True)
+class RowFigure(DriveFigure):
+    """A figure of a row of a table under load."""
+
+    @property
+    def kind(self) -> str:
+        return "rate under load" if self.name == "iops" else f"{OPERATIONS[self.load.operation]} {self.name} under load"
+
+
+def _figures_of(row: LoadRow, values: Mapping[str, float]) -> list[RowFigure]:
+    """Figures of a row that `values` has (a row's, or a simulated drive's), by the row's columns."""
+    result = list[RowFigure]()
+    for column in row.values:
+        if column not in LOAD:
+            kind, _, name = column.removesuffix("_us").partition("_")
+            load: Any = RowLoad(WRITE if kind == "write" else READ, row.values["background_per_s"])
+            is_rate = column == "achieved_per_s"
+            result.append(RowFigure(load, "iops" if is_rate else name, values[column] * (1 if is_rate else MICROSECONDS)))
+    return result
+
+
+def identify_under_load(
+    base: str | None,
+    name: str,
+    title: str,
+    rows: Sequence[LoadRow],
+    capacity: int | None,
+    settings: Settings,
+    progress: Progress | None = None,
+) -> Identification:
+    """Fit a drive to rows of a table under load, every third of which, by its rate, is kept back; then, for the preset, to all of them.
+
+    The base is the one of several presets that shows the rows best, unless it is given.
+
+    Raises
+    ------
+    RefusedError, InvalidParameterError
+        The base has no mechanisms under load; there are too few rows, or they differ in capacity.
+    """
+    if len(rows) < LEAST_ROWS:
+        raise InvalidParameterError("figures", len(rows), f"at least {LEAST_ROWS} rows of one drive are needed")
+    if base and base not in bases():
+        raise RefusedError(f"preset: {base} does not say what interrupts its programs, as {', '.join(bases())} do")
+    order = sorted(rows, key=lambda row: row.values["background_per_s"])
+    kept = [place % 3 == 1 for place in range(len(order))]
+    fit = LoadFit([base] if base else bases(), capacity_of(order), settings, progress)
+    first, factors = fit.run([row for row, away in zip(order, kept, strict=True) if not away])
+    shown = fit.shown(order, first, factors)
+    factors = fit.fit_all(order, first, factors)
+    estimates = fit.intervals(order, first, factors)
+    source, drive = presets.load(first.name), first.flash(factors)
+    fields = {field: one for one in estimates for field in FACTORS[one.name][0]}
+    origins = {
+        field: "a guess: the rows do not tell it" if one.unknown else f"identified ({one.name}: {one.value:.3g} times {source.name}'s)"
+        for field, one in fields.items()
+    }
+    origins |= {"capacity": "as given" if capacity else "the part in use", "channels": "identified: the best of three numbers of dies"}
+    sources = dict.fromkeys(source.sources, f"as {source.name}: the rows do not tell it") | origins
+    pairs = [(figure, away) for row, away in zip(order, kept, strict=True) for figure in _figures_of(row, row.values)]
+    measured = [figure.value for row, values in zip(order, shown, strict=True) for figure in _figures_of(row, values)]
+    preset = Preset(name, "ssd", title, replace(drive, capacity=capacity or drive.capacity), sources)
+    figures, away = [each for each, _ in pairs], [each for _, each in pairs]
+    return Identification(preset, source.name, figures, away, measured, estimates, factors_of(first))

@@ -1,0 +1,274 @@
+"""A fit of a flash drive to a table of latencies under load: reads beside writes, row by row (`flashsim.apps.calibration.validation.under_load`).
+
+The mechanisms are those of drives that were measured so before: which of them waits, paces or interrupts in which way is taken from the
+preset whose rows are nearest, after its dies, times and spare flash are scaled.  What is fitted are factors to its values.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import geometric_mean
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from flashsim.apps.calibration.cells import Estimate, Floats, Solution, cost, estimates
+from flashsim.apps.calibration.validation import under_load
+from flashsim.apps.calibration.validation.under_load import LOAD, LoadRow
+from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.units import GIB
+from flashsim.device import presets
+from flashsim.device.presets import Preset
+from flashsim.experiments.runs import kept
+from flashsim.experiments.runs.jobs import Job, Settings, make
+from flashsim.ssd.parameters import SsdParameters
+
+#: What is fitted, as factors: the parameters of a preset that each multiplies, and the bounds.
+FACTORS: Mapping[str, tuple[tuple[str, ...], float, float]] = {
+    "read": (("read", "read_pages"), 0.2, 5.0),
+    "read spread": (("read_pages",), 0.2, 4.0),
+    "read submission": (("read_submission",), 0.2, 5.0),
+    "write submission": (("write_submission",), 0.2, 5.0),
+    "program": (("program",), 0.2, 5.0),
+    "program step": (("program_step",), 0.3, 4.0),
+    "program long step": (("program_long_step",), 0.3, 4.0),
+    "program long share": (("program_long_share",), 0.2, 2.5),
+    "suspend progress": (("suspend_progress",), 0.2, 5.0),
+    "erase step": (("erase_step",), 0.2, 5.0),
+    "spare share": (("blocks_per_plane",), 0.2, 5.0),
+    "write buffer": (("write_buffer",), 0.3, 4.0),
+    "command slots": (("command_slots",), 0.3, 4.0),
+    "collection rate": (("collection_rate",), 0.3, 4.0),
+    "collection debt": (("collection_debt",), 0.2, 5.0),
+    "collection share": (("collection_share",), 0.3, 1.9),
+}
+#: Multiples of the dies that a drive of the capacity has by the base's measure.
+_DIES = (0.5, 1.0, 2.0)
+#: Steps of derivatives, in logarithms: of most factors, and of those that are whole numbers or move a queue.
+_STEP, _LONG_STEPS = 0.1, {"spare share": 0.2, "write buffer": 0.2, "command slots": 0.2, "erase step": 0.2, "suspend progress": 0.2}
+#: Scale of runs, and steps: to compare bases, to fit the few that are nearest, to fit the best, and to go on with all rows.
+_COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 4), (0.2, 5), (0.2, 3)
+#: Bases that are fitted.
+_NEAREST = 3
+#: Weights of logarithms by measure; writes' percentiles count little where they are those of a write that finds room.
+_WEIGHTS = {"achieved": 4.0, "read_p10": 1.0, "read_p50": 2.0, "read_p90": 1.0, "read_p99": 1.5, "read_p99.9": 0.7}
+_WEIGHT_OF_WRITES, _WEIGHT_WITH_ROOM, _WITH_ROOM = 0.4, 0.1, 30.0
+#: Residual of a figure of a drive that cannot be, and that beyond which a figure counts less.
+_INVALID, _OUTLIER = 3.0, 0.5
+#: Rows that are needed.
+LEAST_ROWS = 3
+_REPETITIONS = 4
+
+
+@dataclass(frozen=True)
+class Base:
+    """A drive of another preset's mechanisms, with so many times the dies for the capacity."""
+
+    name: str
+    capacity: int
+    dies: float
+
+    def flash(self, factors: Mapping[str, float]) -> SsdParameters:
+        """The drive with factors to its values.
+
+        Raises
+        ------
+        InvalidParameterError
+            There is no such drive.
+        """
+        base = presets.load(self.name).flash
+        assert base is not None
+        wanted = self.dies * self.capacity / base.capacity
+        channels = max(1, round(base.channels * wanted))
+        pools, times = channels / base.channels, channels / base.channels * base.capacity / self.capacity
+        every = {"program": times} | dict.fromkeys(("write_buffer", "write_buffer_batch"), pools)
+        changes: dict[str, Any] = {"channels": channels, "capacity": self.capacity // base.unit_size * base.unit_size}
+        for name, factor in factors.items():
+            every |= {field: every.get(field, 1.0) * factor for field in FACTORS[name][0] if field != "read_pages"}
+        for field, factor in every.items():
+            value = getattr(base, field)
+            changes[field] = value * factor if isinstance(value, float) else max(1, round(value * factor)) if value else value
+        pages = np.array(base.read_pages)
+        spread = np.exp(factors.get("read spread", 1.0) * np.log(pages / base.read)) * changes.get("read", base.read)
+        changes["read_pages"] = tuple(int(each) for each in np.maximum(1, np.round(spread)))
+        spare = base.effective_overprovisioning * factors.get("spare share", 1.0)
+        units = changes["capacity"] / base.unit_size * (1 + spare)
+        reserve = base.gc_reserve + base.spare_blocks + base.own_slc_blocks
+        changes["blocks_per_plane"] = round(units / (base.pools * pools * base.slots_per_block)) + reserve
+        line = base.unit_size * base.group
+        changes |= {field: max(line, round(changes[field] / line) * line) for field in ("write_buffer_batch",) if changes.get(field)}
+        changes["program_long_share"] = min(0.95, changes.get("program_long_share", base.program_long_share))
+        changes["read_latency"] = base.read_latency + changes.get("read", base.read) - base.read
+        changes["write_latency"] = base.write_latency + changes.get("program", base.program) - base.program
+        return replace(base, **changes)
+
+
+def play_drive(
+    name: str, capacity: int, dies: float, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]], scale: float, seed: int,
+    stamps: Mapping[str, str],
+) -> list[dict[str, float]] | None:  # fmt: skip
+    """Rate and latencies of a drive by measure, load by load; None if there is no such drive."""
+    try:
+        flash = Base(name, capacity, dies).flash(factors)
+        original, cycle = under_load.in_use(Preset("fit", "ssd", "", flash, {}), loads[0]["used_gib"], scale, seed)
+    except (InvalidParameterError, RefusedError):
+        return None
+    return [under_load.serve(original, cycle, load, scale, seed) for load in loads]
+
+
+def bases() -> list[str]:
+    """Presets whose mechanisms were fitted to reads beside writes."""
+    flashes = ((name, presets.load(name).flash) for name in presets.names())
+    return [name for name, flash in flashes if flash and flash.program_step and flash.read_pages and presets.load(name).array is None]
+
+
+class LoadFit:
+    """Factors by rows: bases compared, the nearest fitted, the best of these fitted further, at last with the rows that were kept back."""
+
+    def __init__(self, names: Sequence[str], capacity: int, settings: Settings, progress: Progress | None) -> None:
+        self.names, self.capacity, self.settings, self.progress = names, capacity, settings, progress
+        self.points = 0
+        self.expected = len(names) * len(_DIES) + (_NEAREST * _COARSE[1] + _FINE[1] + _ALL[1] + 3) * (1 + len(FACTORS))
+
+    def run(self, rows: Sequence[LoadRow]) -> tuple[Base, dict[str, float]]:
+        """The drive that shows the rows best."""
+        every = [Base(name, self.capacity, dies) for name in self.names for dies in _DIES]
+        residuals = self._residuals(rows, [(base, {}) for base in every], _COMPARED)
+        order = sorted(zip(every, residuals, strict=True), key=lambda pair: cost(pair[1]))
+        nearest = list(dict.fromkeys(base for base, _ in order))[:_NEAREST]
+        fitted = [(base, *self.fit(rows, base, {}, _COARSE)) for base in nearest]
+        base, factors, _ = min(fitted, key=lambda one: one[2])
+        return base, self.fit(rows, base, factors, _FINE)[0]
+
+    def fit(
+        self, rows: Sequence[LoadRow], base: Base, begin: Mapping[str, float], effort: tuple[float, int]
+    ) -> tuple[dict[str, float], float]:
+        """Factors of least cost, and their cost, from some on; the derivatives of a step are taken side by side."""
+        names, (scale, most) = factors_of(base), effort
+
+        def factors(logs: Floats) -> dict[str, float]:
+            return dict(zip(names, np.exp(logs).tolist(), strict=True))
+
+        def residuals(logs: Floats) -> Floats:
+            return self._residuals(rows, [(base, factors(logs))], scale)[0]
+
+        def slopes(logs: Floats) -> Floats:
+            steps = np.array([_LONG_STEPS.get(name, _STEP) for name in names])
+            steps = np.where(logs + steps < high, steps, -steps)
+            ends = self._residuals(rows, [(base, factors(logs + step)) for step in (np.zeros(len(names)), *np.diag(steps))], scale)
+            result: Floats = np.stack([(end - ends[0]) / step for end, step in zip(ends[1:], steps, strict=True)], axis=1)
+            return result
+
+        low, high = (np.log([FACTORS[name][side] for name in names]) for side in (1, 2))
+        start = np.clip(np.log([begin.get(name, 1.0) for name in names]), low + 1e-6, high - 1e-6)
+        solution = least_squares(residuals, start, slopes, (low, high), x_scale=1.0, loss="soft_l1", f_scale=_OUTLIER, max_nfev=most)
+        return factors(solution.x), cost(solution.fun)
+
+    def fit_all(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float]) -> dict[str, float]:
+        """Factors fitted on, to all rows, after some of them have judged the fit."""
+        return self.fit(rows, base, factors, _ALL)[0]
+
+    def intervals(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float]) -> list[Estimate]:
+        """The factors with their 95 % intervals."""
+        names, scale = factors_of(base), _FINE[0]
+        seeds = [self._residuals(rows, [(base, factors)], scale, self.settings.seed + 1 + number)[0] for number in range(_REPETITIONS)]
+        draws = np.stack(seeds, axis=1)
+        point = np.array([factors[name] for name in names])
+        ends = self._residuals(rows, [(base, factors)], scale)[0]
+        steps = np.array([_LONG_STEPS.get(name, _STEP) for name in names])
+        self._residuals(rows, [(base, dict(zip(names, point * np.exp(step), strict=True))) for step in np.diag(steps)], scale)
+
+        def model(values: Floats) -> Floats:  # of points that were just made side by side, and are kept
+            return np.exp(self._residuals(rows, [(base, dict(zip(names, values.tolist(), strict=True)))], scale)[0])
+
+        solution = Solution(point, ends)
+        return estimates(names, model, solution, np.ones(len(ends)), draws - draws.mean(axis=1, keepdims=True), steps)
+
+    def shown(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float], scale: float = 1.0) -> list[dict[str, float]]:
+        """What a drive shows under the load of each row."""
+        (result,) = self._play([(base, factors)], [_load_of(row) for row in rows], scale, self.settings.seed)
+        if result is None:
+            raise InvalidParameterError("figures", base.name, "no drive like it shows these figures")
+        return result
+
+    def _residuals(
+        self, rows: Sequence[LoadRow], points: Sequence[tuple[Base, Mapping[str, float]]], scale: float, seed: int | None = None
+    ) -> list[Floats]:
+        """Weighted logarithms of figures over those of the rows, one array per point."""
+        merged = merge_saturated(rows)
+        shown = self._play(points, [_load_of(row) for row in merged], scale, self.settings.seed if seed is None else seed)
+        targets = [target for row in merged for target in _targets(row)]
+        return [
+            np.array([
+                weight * (_INVALID if values is None else np.log(values[place][name] / value))
+                for place, row in enumerate(merged) for name, value, weight in _targets(row)
+            ])
+            for values in shown
+        ] if targets else []  # fmt: skip
+
+    def _play(
+        self, points: Sequence[tuple[Base, Mapping[str, float]]], loads: Sequence[Mapping[str, float]], scale: float, seed: int
+    ) -> list[list[dict[str, float]] | None]:
+        jobs = [
+            Job.of(
+                play_drive, f"{base.name}, {base.dies:g} times its dies", name=base.name, capacity=base.capacity, dies=base.dies,
+                factors={name: round(float(factor), 6) for name, factor in factors.items()}, loads=[dict(load) for load in loads],
+                scale=scale, seed=seed, stamps=kept.stamps([base.name]),
+            )
+            for base, factors in points
+        ]  # fmt: skip
+
+        def tell(done: float, total: float, message: str = "") -> None:
+            if self.progress:
+                self.progress(min(self.points + done, self.expected), self.expected, message)
+
+        results = make(jobs, self.settings, tell, ["page"], kinds=("ssd",))
+        self.points += len(jobs)
+        return [results[job] for job in jobs]
+
+
+def factors_of(base: Base) -> list[str]:
+    """The factors that a drive has: those whose parameters are not 0."""
+    flash = presets.load(base.name).flash
+    return [name for name, (fields, _, _) in FACTORS.items() if all(getattr(flash, field) for field in fields)]
+
+
+def merge_saturated(rows: Sequence[LoadRow]) -> list[LoadRow]:
+    """Rows of which the saturated ones are one, their geometric mean under the lowest of their loads."""
+    open_rows, full = [row for row in rows if not row.is_saturated], [row for row in rows if row.is_saturated]
+    if len(full) <= 1:
+        return list(rows)
+    first = min(full, key=lambda row: row.values["background_per_s"])
+    values = {name: geometric_mean(row.values[name] for row in full) for name in first.values if name not in LOAD}
+    return [*open_rows, LoadRow(first.drive, {**first.values, **values})]
+
+
+def _load_of(row: LoadRow) -> dict[str, float]:
+    return {name: row.values[name] for name in LOAD}
+
+
+def _targets(row: LoadRow) -> Iterator[tuple[str, float, float]]:
+    """Measures of a row, their values and weights."""
+    for name, value in row.values.items():
+        if name in LOAD:
+            continue
+        of = name.removesuffix("_us").removesuffix("_per_s")
+        if name.startswith("write"):
+            yield name, value, _WEIGHT_OF_WRITES if value > _WITH_ROOM else _WEIGHT_WITH_ROOM
+        else:
+            yield name, value, _WEIGHTS[of]
+
+
+def capacity_of(rows: Sequence[LoadRow]) -> int:
+    """The capacity in use, which the rows share.
+
+    Raises
+    ------
+    InvalidParameterError
+        They have several.
+    """
+    used = {row.values["used_gib"] for row in rows}
+    if len(used) > 1:
+        raise InvalidParameterError("figures: used_gib", ", ".join(f"{each:g}" for each in sorted(used)), "all rows must have one")
+    return int(used.pop() * GIB)
