@@ -1,4 +1,4 @@
-"""A fit of a flash drive to a table of latencies under load: reads beside writes, row by row (`flashsim.apps.calibration.validation.under_load`).
+"""A fit of a flash drive to a table of latencies under load: rows of `flashsim.apps.calibration.validation.under_load`.
 
 The mechanisms are those of drives that were measured so before: which of them waits, paces or interrupts in which way is taken from the
 preset whose rows are nearest, after its dies, times and spare flash are scaled.  What is fitted are factors to its values.
