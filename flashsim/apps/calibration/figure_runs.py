@@ -1,13 +1,16 @@
 """Runs of a flash drive, or of a part of a large one, under the loads that its figures are of."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from flashsim.apps.calibration.cells import Floats
 from flashsim.apps.calibration.drive_figures import PERCENTILES, DriveFigure, DriveLoad
+from flashsim.core.protocols import Progress
 from flashsim.core.request import READ, WRITE, Completions, Requests, make_requests, response_times
 from flashsim.core.rng import generator
 from flashsim.core.units import KIB, SECONDS
@@ -15,6 +18,7 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
 from flashsim.experiments.replaying.preconditioning import parse_state
+from flashsim.experiments.runs import kept
 from flashsim.ssd.parameters import SsdParameters
 
 #: Mapping units of a drive that is simulated as a whole at most.
@@ -23,6 +27,8 @@ _WHOLE = 1 << 17
 _AREA, _BYTES = 1 << 28, 1 << 28
 #: Requests of a load at least, and at least so many times its depth; longer ones than this are as many fewer.
 _LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
+#: Seconds between two times at which a fit keeps what it has simulated.
+_SAVED_EVERY = 5.0
 #: Writes of a steady state are so many times as many, and all pages' at least, up to a number: blocks fill unevenly, and a drive wanders.
 _STEADY, _MOST = 6, 1 << 19
 
@@ -33,6 +39,46 @@ def simulated_figures(preset: Preset, figures: Sequence[DriveFigure], seed: int,
     for together in _together({each.load: None for each in figures}):
         results |= results_of(preset, together, seed, requests)
     return np.array([results[each.load][each.name] for each in figures])
+
+
+class FigureRuns:
+    """Figures of the drives that a fit tries: what was simulated is kept, so that a fit that was interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    origin
+        What the fit depends on (JSON-ready): it names the kept results.
+    expected
+        Requests that the fit is expected to simulate, a figure at a time, for its progress.
+    """
+
+    def __init__(self, origin: Mapping[str, Any], expected: float, progress: Progress | None) -> None:
+        self._name = kept.identity(origin, __name__)
+        self._results: dict[str, list[float]] = kept.recall(self._name) or {}
+        self._expected, self._done, self._progress, self._saved = expected, 0.0, progress, time.monotonic()
+        self._message = ""
+
+    def __call__(self, flash: SsdParameters, figures: Sequence[DriveFigure], seed: int, requests: int) -> Floats:
+        """`simulated_figures` of a drive."""
+        text = repr((flash, [(each.load, each.name) for each in figures], seed, requests))
+        key = sha256(text.encode()).hexdigest()[:32]
+        if key not in self._results:
+            self._results[key] = simulated_figures(Preset("fit", "ssd", "", flash, {}), figures, seed, requests).tolist()
+            if time.monotonic() > self._saved + _SAVED_EVERY:
+                self.save()
+        self._done += requests * len(figures)
+        if self._progress:
+            self._progress(min(self._done, self._expected), self._expected, self._message)
+        return np.array(self._results[key])
+
+    def tell(self, message: str) -> None:
+        """What the next drives are tried for."""
+        self._message = message
+
+    def save(self) -> None:
+        """Keep what was simulated."""
+        kept.keep(self._results, self._name)
+        self._saved = time.monotonic()
 
 
 def _together(loads: Iterable[DriveLoad]) -> Iterable[list[DriveLoad]]:

@@ -118,13 +118,12 @@ def identify(
     Raises
     ------
     RefusedError, InvalidParameterError
-        The base is no flash drive, or has pages of different times; there are too few figures.
+        The base is no single flash drive; there are too few figures.
     """
     source = presets.load(base)
     flash = source.flash
-    if flash is None or flash.read_pages or flash.program_pages:
-        what = "is no flash drive" if flash is None else "has pages with times of their own, which figures do not tell"
-        raise RefusedError(f"preset: {source.name} {what}")
+    if flash is None or source.array is not None:
+        raise RefusedError(f"preset: {source.name} is no single flash drive")
     flash = replace(  # no figure tells the host's share of a latency apart, and no drive could be faster than the base's
         flash, read_submission=0, read_latency=flash.read_latency + flash.read_submission,
         write_submission=0, write_latency=flash.write_latency + flash.write_submission,
@@ -150,7 +149,9 @@ def identify(
     origins |= {f"{kind}_submission": f"in {kind}_latency" for kind in ("read", "write") if f"{kind}_submission" in source.sources}
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
-    return Identification(preset, source.name, figures, kept, simulated_figures(preset, figures, seed + 1, _FINAL).tolist(), parameters)
+    names = [name for name in PARAMETERS if flash.slc_cache or name != "cache write time"]
+    measured = simulated_figures(preset, figures, seed + 1, _FINAL).tolist()
+    return Identification(preset, source.name, figures, kept, measured, parameters, names)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from flashsim.apps.calibration.cells import Estimate, Floats, Solution, cost, estimates
 from flashsim.apps.calibration.validation import under_load
@@ -43,12 +42,14 @@ FACTORS: Mapping[str, tuple[tuple[str, ...], float, float]] = {
     "collection debt": (("collection_debt",), 0.2, 5.0),
     "collection share": (("collection_share",), 0.3, 1.9),
 }
-#: Multiples of the dies that a drive of the capacity has by the base's measure.
-_DIES = (0.5, 1.0, 2.0)
+#: Multiples of the time of a program to compare bases with, and of the dies that a drive of the capacity has by the base's measure.
+_PROGRAMS, _DIES = (0.35, 0.5, 0.7, 1.0, 1.4), (0.5, 2.0)
 #: Steps of derivatives, in logarithms: of most factors, and of those that are whole numbers or move a queue.
 _STEP, _LONG_STEPS = 0.1, {"spare share": 0.2, "write buffer": 0.2, "command slots": 0.2, "erase step": 0.2, "suspend progress": 0.2}
 #: Scale of runs, and steps: to compare bases, to fit the few that are nearest, to fit the best, and to go on with all rows.
-_COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 4), (0.2, 5), (0.2, 3)
+_COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 3), (0.2, 4), (0.2, 2)
+#: Dampings of a step of Gauss and Newton, its longest change of a factor (logarithm), and the share of the cost that a step must gain.
+_DAMPINGS, _LONGEST, _LEAST_GAIN = (0.03, 0.3, 3.0, 30.0), 0.7, 0.02
 #: Bases that are fitted.
 _NEAREST = 3
 #: Weights of logarithms by measure; writes' percentiles count little where they are those of a write that finds room.
@@ -129,41 +130,61 @@ class LoadFit:
     def __init__(self, names: Sequence[str], capacity: int, settings: Settings, progress: Progress | None) -> None:
         self.names, self.capacity, self.settings, self.progress = names, capacity, settings, progress
         self.points = 0
-        self.expected = len(names) * len(_DIES) + (_NEAREST * _COARSE[1] + _FINE[1] + _ALL[1] + 3) * (1 + len(FACTORS))
+        steps = _NEAREST * _COARSE[1] + _FINE[1] + _ALL[1] + 2
+        self.expected = len(names) * (len(_PROGRAMS) + len(_DIES) + 1) + steps * (len(_DAMPINGS) + len(FACTORS))
 
     def run(self, rows: Sequence[LoadRow]) -> tuple[Base, dict[str, float]]:
         """The drive that shows the rows best."""
-        every = [Base(name, self.capacity, dies) for name in self.names for dies in _DIES]
-        residuals = self._residuals(rows, [(base, {}) for base in every], _COMPARED)
-        order = sorted(zip(every, residuals, strict=True), key=lambda pair: cost(pair[1]))
-        nearest = list(dict.fromkeys(base for base, _ in order))[:_NEAREST]
-        fitted = [(base, *self.fit(rows, base, {}, _COARSE)) for base in nearest]
+        starts = [(Base(name, self.capacity, 1.0), {"program": factor}) for name in self.names for factor in _PROGRAMS]
+        best = dict[str, tuple[Base, dict[str, float]]]()
+        for base, factors in self._in_order(rows, starts):
+            best.setdefault(base.name, (base, factors))
+        others = [(replace(base, dies=dies), factors) for base, factors in best.values() for dies in _DIES]
+        nearest = self._in_order(rows, [*best.values(), *others])[:_NEAREST]
+        fitted = [(base, *self.fit(rows, base, factors, _COARSE)) for base, factors in nearest]
         base, factors, _ = min(fitted, key=lambda one: one[2])
         return base, self.fit(rows, base, factors, _FINE)[0]
+
+    def _in_order(self, rows: Sequence[LoadRow], points: Sequence[tuple[Base, dict[str, float]]]) -> list[tuple[Base, dict[str, float]]]:
+        """Drives, the one that shows the rows best first."""
+        residuals = self._residuals(rows, points, _COMPARED)
+        return [point for point, _ in sorted(zip(points, residuals, strict=True), key=lambda pair: cost(pair[1]))]
 
     def fit(
         self, rows: Sequence[LoadRow], base: Base, begin: Mapping[str, float], effort: tuple[float, int]
     ) -> tuple[dict[str, float], float]:
-        """Factors of least cost, and their cost, from some on; the derivatives of a step are taken side by side."""
+        """Factors of least cost, and their cost, from some on: by steps of Gauss and Newton, of which several lengths are tried at once."""
         names, (scale, most) = factors_of(base), effort
-
-        def factors(logs: Floats) -> dict[str, float]:
-            return dict(zip(names, np.exp(logs).tolist(), strict=True))
-
-        def residuals(logs: Floats) -> Floats:
-            return self._residuals(rows, [(base, factors(logs))], scale)[0]
-
-        def slopes(logs: Floats) -> Floats:
-            steps = np.array([_LONG_STEPS.get(name, _STEP) for name in names])
-            steps = np.where(logs + steps < high, steps, -steps)
-            ends = self._residuals(rows, [(base, factors(logs + step)) for step in (np.zeros(len(names)), *np.diag(steps))], scale)
-            result: Floats = np.stack([(end - ends[0]) / step for end, step in zip(ends[1:], steps, strict=True)], axis=1)
-            return result
-
         low, high = (np.log([FACTORS[name][side] for name in names]) for side in (1, 2))
-        start = np.clip(np.log([begin.get(name, 1.0) for name in names]), low + 1e-6, high - 1e-6)
-        solution = least_squares(residuals, start, slopes, (low, high), x_scale=1.0, loss="soft_l1", f_scale=_OUTLIER, max_nfev=most)
-        return factors(solution.x), cost(solution.fun)
+        lengths = np.array([_LONG_STEPS.get(name, _STEP) for name in names])
+
+        def residuals(points: Sequence[Floats]) -> list[Floats]:
+            every = [(base, dict(zip(names, np.exp(logs).tolist(), strict=True))) for logs in points]
+            return self._residuals(rows, every, scale)
+
+        at = np.clip(np.log([begin.get(name, 1.0) for name in names]), low, high)
+        here: Floats | None = None
+        for _ in range(most):
+            steps = np.where(at + lengths < high, lengths, -lengths)
+            ends = residuals([*([at] if here is None else []), *(at + np.diag(steps))])
+            if here is None:
+                here, *ends = ends
+            slopes = np.stack([(end - here) / step for end, step in zip(ends, steps, strict=True)], axis=1)
+            weights = (1 + (here / _OUTLIER) ** 2) ** -0.25  # figures that the drive cannot show must not spoil the others
+            a, r = slopes * weights[:, None], here * weights
+            points = [
+                np.clip(at - np.clip(np.linalg.solve(a.T @ a + damping * np.eye(len(at)), a.T @ r), -_LONGEST, _LONGEST), low, high)
+                for damping in _DAMPINGS
+            ]
+            shown = residuals(points)
+            best = min(range(len(points)), key=lambda place: cost(shown[place]))
+            gain = cost(here) - cost(shown[best])
+            if gain > 0:
+                at, here = points[best], shown[best]
+            if gain < _LEAST_GAIN * cost(here):
+                break
+        assert here is not None
+        return dict(zip(names, np.exp(at).tolist(), strict=True)), cost(here)
 
     def fit_all(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float]) -> dict[str, float]:
         """Factors fitted on, to all rows, after some of them have judged the fit."""
