@@ -17,19 +17,20 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GB, MB, MIB, SECONDS
 from flashsim.ssd.parameters import SsdParameters
 
-#: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
+#: Parameters that are fitted: the parameter of a preset that rests on each, bounds, and figures that tell it; and those that each kind of
+#: figures tells.
 PARAMETERS = {
-    "read overhead": ("read_latency", 50.0, 1e9),
-    "read die time": ("read", 500.0, 1e9),
-    "link read rate": ("link_read_rate", 0.1 * MB, 200.0 * GB),
-    "channel rate": ("channel_rate", 1.0 * MB, 20.0 * GB),
-    "write overhead": ("write_latency", 50.0, 1e9),
-    "write die time": ("program", 500.0, 1e9),
-    "cache write time": ("slc_program", 500.0, 1e9),
-    "link write rate": ("link_write_rate", 0.1 * MB, 200.0 * GB),
-    "erase": ("erase", 10_000.0, 1e9),
-    "spare share": ("blocks_per_plane", 0.02, 5.0),
-    "block pages": ("pages_per_block", 8.0, 8192.0),
+    "read overhead": ("read_latency", 50.0, 1e9, "random reads of 4 KiB at the largest queue depth"),
+    "read die time": ("read", 500.0, 1e9, "random reads of 4 KiB at depth 1 and at several depths"),
+    "link read rate": ("link_read_rate", 0.1 * MB, 200.0 * GB, "reads in order of 128 KiB or more"),
+    "channel rate": ("channel_rate", 1.0 * MB, 20.0 * GB, "random reads of 64 KiB or more at depth 1"),
+    "write overhead": ("write_latency", 50.0, 1e9, "random writes of 4 KiB with free blocks at the largest queue depth"),
+    "write die time": ("program", 500.0, 1e9, "the rate of random writes in the steady state"),
+    "cache write time": ("slc_program", 500.0, 1e9, "the rate of writes into the empty SLC cache"),
+    "link write rate": ("link_write_rate", 0.1 * MB, 200.0 * GB, "writes in order with free blocks"),
+    "erase": ("erase", 10_000.0, 1e9, "the 99th percentile of steady writes"),
+    "spare share": ("blocks_per_plane", 0.02, 5.0, "write amplification, or steady rates at several shares of the capacity in use"),
+    "block pages": ("pages_per_block", 8.0, 8192.0, "the 99th percentile of steady writes at several rates"),
 }
 _READS = ("read overhead", "read die time", "link read rate", "channel rate")
 _WRITES, _CACHED_WRITES = (("write overhead", die, "link write rate") for die in ("write die time", "cache write time"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from flashsim.apps.calibration.cells import Estimate
 from flashsim.apps.calibration.data_sheet import document_of
@@ -59,12 +60,25 @@ class Identification:
         ]  # fmt: skip
 
     def errors(self, kept: bool) -> list[dict[str, Any]]:
-        """A row a kind of figures: their number, and the median and the largest difference, of those kept back or those fitted."""
+        """One row per kind of figures, kept back or fitted: their number, the median and the largest difference, and a bound.
+
+        Nine of ten further figures of the kind are within the bound of those that were kept back, if differences are normal: Student's t
+        times their root mean square.  Differences of fitted figures bound nothing.
+        """
         groups = dict[str, list[float]]()
         for row in self.rows():
             if row["kept"] == kept:
                 groups.setdefault(row["kind"], []).append(abs(row["difference"]))
-        return [{"kind": kind, "figures": len(each), "median": float(np.median(each)), "worst": max(each)} for kind, each in groups.items()]
+        return [
+            {
+                "kind": kind,
+                "figures": len(each),
+                "median": float(np.median(each)),
+                "worst": max(each),
+                "bound": _bound(each) if kept else None,
+            }
+            for kind, each in groups.items()
+        ]
 
     @property
     def notes(self) -> list[str]:
@@ -77,6 +91,11 @@ class Identification:
         identified = {one.name for one in self.estimates if not one.unknown}
         return [name for name in self.parameters if name not in identified]
 
+    @property
+    def telling(self) -> list[str]:
+        """Figures that would tell what is unknown."""
+        return [f"{name}: {PARAMETERS[name][3]}" for name in self.unknown if name in PARAMETERS]
+
     def as_dict(self) -> dict[str, Any]:
         parameters = [vars(one) | {"unknown": one.unknown} for one in self.estimates]
         errors = {"fitted": self.errors(False), "kept": self.errors(True)}
@@ -86,12 +105,20 @@ class Identification:
             "errors": errors,
             "estimates": parameters,
             "unknown": self.unknown,
+            "telling": self.telling,
         }
 
     def text(self) -> str:
         comments = [f"Fitted to {self.kept.count(False)} figures, from {self.base}; {self.kept.count(True)} others were kept back."]
-        comments += [f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}" for each in self.errors(True)]
+        comments += [
+            f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}; nine of ten within {each['bound']:.1%}"
+            for each in self.errors(True)
+        ]
         return as_toml(document_of(self.preset), comments + self.notes)
+
+
+def _bound(differences: Sequence[float]) -> float:
+    return float(student.ppf(0.95, len(differences)) * np.sqrt(np.mean(np.square(differences))))
 
 
 def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:

@@ -56,14 +56,17 @@ class IdentificationOutcome(CalibrationOutcome):
         rows = [row | {name: row["show"](row[name]) for name in ("value", "shown")} for row in rows]
         columns: dict[str, Any] = {"kept back": "load"} | same("figure", "value", "shown") | {"differs by": ("difference", difference)}
         yield from (f"{self.title}\n", Table.of(rows, columns), "")
-        columns = {"figures of": "kind", "number": "figures"} | {name: (name, "{:.1%}".format) for name in ("median", "worst")}
         for title, kept in _SHOWN:
+            columns = {"figures of": "kind", "number": "figures"} | {name: (name, "{:.1%}".format) for name in ("median", "worst")}
+            columns |= {"nine of ten within": ("bound", "{:.1%}".format)} if kept else {}
             yield from (Table.of(self.result.errors(kept), columns, title=f"differences of figures {title}"), "")
         if estimates := [str(one) for one in self.result.estimates if not one.unknown]:
             yield from (*estimates, "")
         yield from (Explanation(f"{note}.") for note in self.result.notes)
         if self.result.unknown:
             yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")
+        if self.result.telling:
+            yield Explanation(f"These would: {'; '.join(self.result.telling)}.")
 
     def _draw(self) -> Figure:
         return scatter_beside(self.summary(), "value", "shown", "kept", ("kept back", "fitted"))
