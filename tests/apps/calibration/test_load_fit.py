@@ -83,19 +83,14 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     path = tmp_path / "small.toml"
     path.write_text(as_toml(document_of(replace(whole, name="small", parameters=parameters)), []))
     monkeypatch.setattr(identification, "bases", lambda: [str(path)])
-    for name, value in {
-        "_PROGRAMS": (1.0,),
-        "_DIES": (),
-        "_COMPARED": 0.02,
-        "_COARSE": (0.02, 2),
-        "_FINE": (0.05, 2),
-        "_ALL": (0.05, 1),
-    }.items():
+    short = {"_PROGRAMS": (1.0,), "_DIES": (), "_COMPARED": 0.02, "_COARSE": (0.02, 3), "_FINE": (0.1, 4), "_ALL": (0.1, 1)}
+    for name, value in short.items():
         monkeypatch.setattr(load_fit, name, value)
     monkeypatch.setattr(load_fit, "FACTORS", {name: FACTORS[name] for name in ("read", "program", "read submission")})
     return str(path)
 
 
+@pytest.mark.deep
 def test_a_planted_drive_is_identified_from_its_rows(small: str, tmp_path: Path) -> None:
     """Its pages take 1.4 times as long to read; every third row is kept back."""
     whole = presets.load(small)
