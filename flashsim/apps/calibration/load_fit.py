@@ -233,11 +233,13 @@ class LoadFit:
     ) -> list[list[dict[str, float]] | None]:
         jobs = [
             Job.of(
-                play_drive, f"{base.name}, {base.dies:g} times its dies", group=str(number * self.settings.jobs // len(points)), name=base.name, capacity=base.capacity, dies=base.dies,
+                play_drive, f"{base.name}, {base.dies:g} times its dies",
+                group=str(number * self.settings.jobs // len(points)),  # neighbours, which share a steady state, in one process
+                name=base.name, capacity=base.capacity, dies=base.dies,
                 factors={name: round(float(factor), 6) for name, factor in factors.items()}, loads=[dict(load) for load in loads],
                 scale=scale, seed=seed, stamps=kept.stamps([base.name]),
             )
-            for number, (base, factors) in enumerate(points)  # neighbours, which share a steady state, in one process
+            for number, (base, factors) in enumerate(points)
         ]  # fmt: skip
 
         def tell(done: float, total: float, message: str = "") -> None:
