@@ -12,7 +12,7 @@ from flashsim.apps.calibration.cells import STEP, UNKNOWN, Estimate, Floats, Mod
 from flashsim.apps.calibration.drive_figures import RATES, DriveFigure
 from flashsim.apps.calibration.figure_runs import simulated_figures
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE
+from flashsim.core.request import READ
 from flashsim.core.units import GB, MB, MIB, SECONDS
 from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
@@ -137,8 +137,8 @@ class DriveFit:
         self.flash, self.seed, self.progress = flash, seed, progress
         self.figures = figures
         self.steady = [each for each in figures if each.load.state == "steady"]
-        self.reads = [each for each in figures if each.load.operation == READ and each not in self.steady]
-        self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
+        self.reads = [each for each in figures if each.load.operation == READ and not each.load.is_mixed and each not in self.steady]
+        self.writes = [each for each in figures if each not in self.steady and each not in self.reads]
         weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
         self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
         #: Channels and dies of a package of some that show the figures about as well.

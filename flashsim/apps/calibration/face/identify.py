@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.calibration import drive_figures
+from flashsim.apps.calibration import drive_figures, figure_files
 from flashsim.apps.calibration.face._preset_file import preset_file
 from flashsim.apps.calibration.face.calibrate import CalibrationOutcome
 from flashsim.apps.calibration.identification import Identification
@@ -65,7 +65,7 @@ class IdentificationOutcome(CalibrationOutcome):
 
 @operation
 def identify(
-    figures: Annotated[Any, Names("A table (CSV or TOML), or fio's JSON beside its logs.", "FILE")],
+    figures: Annotated[Any, Names("A table (CSV or TOML), or fio's JSON or text, beside its logs.", "FILE")],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
     preset: Annotated[str, Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",))] = "micron-p300",
@@ -92,7 +92,7 @@ def identify(
     >>> fs.identify("figures.csv", preset="micron-p300").save("mine.toml")  # doctest: +SKIP
     """
     target = preset_file(out, "identified.toml")
-    shown = [figure for file in figures for figure in drive_figures.read(Path(file), state)]
+    shown = [figure for file in figures for figure in figure_files.read(Path(file), state)]
     name = Path(target).stem
     with activity("fitting") as progress:
         outcome = IdentificationOutcome(fit(preset, name, f"{name}, from figures", shown, capacity, seed, progress))
