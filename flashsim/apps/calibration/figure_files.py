@@ -40,14 +40,12 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
             rows: Any = tomllib.loads(text).get("figures")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise DamagedFileError(f"figures: {path} has no [[figures]]")
+        elif '"fio version"' not in text and is_text_of_fio(text):
+            return figures_of_jobs(jobs_of_text(text), path, state)
         elif "fio version" in text or text.lstrip()[:1] in ("{", "["):
             return figures_of_jobs([jobs_of_document(_last_document(text), path)], path, state)
-        elif is_text_of_fio(text):
-            return figures_of_jobs(jobs_of_text(text), path, state)
-        elif re.match(r"\d;fio-", text.lstrip()):
-            raise DamagedFileError(
-                f"figures: {path} is fio's terse output, which does not show iodepth: take --output-format=json or normal"
-            )
+        elif re.match(r"\d;fio-", text):
+            raise DamagedFileError(f"figures: {path} is fio's terse output, which does not show iodepth (take --output-format=json)")
         else:
             rows = list(csv.DictReader(text.splitlines(), strict=True, restkey="beyond the header"))
     except (ValueError, RecursionError, csv.Error) as problem:

@@ -58,8 +58,8 @@ def figures_of_jobs(runs: Sequence[Sequence[FioJob]], path: Path, state: str) ->
     for why, numbers in reasons.items() if figures else ():
         warnings.warn(f"figures: {path.name}: job {', '.join(numbers)} is left out: {why}", FlashsimWarning, stacklevel=3)
     if not figures:
-        every = "; ".join(f"job {', '.join(numbers)}: {why}" for why, numbers in reasons.items())
-        raise DamagedFileError(f"figures: {path} has no job that shows the drive alone{every and f' ({every})'}")
+        every = "; ".join(f"job {', '.join(numbers)}: {why}" for why, numbers in reasons.items()) or "it has no result of a job"
+        raise DamagedFileError(f"figures: {path} has no job that shows the drive alone ({every})")
     return figures
 
 

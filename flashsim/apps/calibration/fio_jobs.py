@@ -16,6 +16,8 @@ _KINDS = {"read": ("read",), "write": ("write",), "rw": _BOTH, "readwrite": _BOT
 #: Options of fio with which a job shows more than what the drive can do, and values without effect.
 _HELD_BACK = ["rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_range", "latency_target", "verify", "bsrange", "bssplit"]
 _HELD_BACK += ["percentage_random", "random_distribution", "zonemode"]
+#: Least percentile of whole units that is taken: one digit says too little.
+LEAST_DIGITS = 10
 _WITHOUT_EFFECT = ("0", "none", "random")
 
 
@@ -59,6 +61,8 @@ class FioJob:
             return "it ended with an error"
         if self.problem:
             return self.problem
+        if "mixed" in self.result:
+            return "its reads and writes are counted together (unified_rw_reporting)"
         if not self.operations:
             return f"its rw={self.order} is no load of reads, of writes or of both, in order or at random"
         besides = [name for name in (*_BOTH, "trim") if name not in self.operations and self.result.get(name, {}).get("total_ios")]
@@ -69,13 +73,10 @@ class FioJob:
             return f"its {held_back}={self.options[held_back]} shows more than the drive"
         if len(self.operations) > 1 and self.options.get("rate_iops"):
             return "its rate_iops holds reads and writes back apart"
-        if self.requests and not self._has_one_size():
+        shown = [self.result[name] for name in self.operations]
+        if self.requests and any(abs(each["io_bytes"] - self.size * each["total_ios"]) > 0.01 * each["io_bytes"] for each in shown):
             return "its requests are not of one size"
         return "" if self.rate or self.depth else "less than half of its requests had iodepth outstanding"
-
-    def _has_one_size(self) -> bool:
-        shown = [self.result[name] for name in self.operations]
-        return all(abs(each["io_bytes"] - self.size * each["total_ios"]) <= 0.01 * each["io_bytes"] for each in shown)
 
     @property
     def rate(self) -> float:
@@ -124,13 +125,7 @@ def jobs_of_document(document: Any, path: Path) -> list[FioJob]:
             common, own = document.get("global options", {}), result.get("job options", {})
             options = {key: value for key, value in common.items() if key not in own} | own
             copies = max(1, int(options.get("numjobs", 1)) // names.count(name))  # one entry for all copies, or for each
-            problem = (
-                ""
-                if options
-                else "its options are not in the file, as in early fio 2: rw and iodepth are missing (take --output-format=normal)"
-            )
-            if "mixed" in result:
-                problem = "its reads and writes are counted together (unified_rw_reporting)"
+            problem = "" if options else "its rw and iodepth are missing, as in JSON of early fio 2 (take --output-format=normal)"
             shown = {operation: _of_fio_2(result[operation]) for operation in (*_BOTH, "trim") if operation in result}
             jobs.append(FioJob(place, {**result, **shown}, options, range(threads, threads + copies), problem))
             threads += copies
@@ -145,7 +140,7 @@ def _of_fio_2(shown: Mapping[str, Any]) -> Mapping[str, Any]:
     if not latencies:
         return shown
     changed = {
-        f"{name}_ns": {"percentile": {share: MICROSECONDS * value for share, value in each.get("percentile", {}).items()}}
+        f"{name}_ns": {"percentile": {share: MICROSECONDS * us for share, us in each.get("percentile", {}).items() if us >= LEAST_DIGITS}}
         for name, each in latencies.items()
     }
     in_kib = shown["io_bytes"] * MILLISECONDS_A_SECOND < 32 * shown["bw"] * shown["runtime"]  # bw is in KiB a second in both
