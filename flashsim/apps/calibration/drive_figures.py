@@ -39,19 +39,12 @@ class DriveLoad:
     #: its rate of all requests.  None: all requests are of `operation`.
     reads: float | None = None
 
-    @property
-    def is_mixed(self) -> bool:
-        return self.reads is not None
-
     def __str__(self) -> str:
         words = f"{'random' if self.random else 'sequential'} {'write' if self.operation else 'read'} {format_size(self.size)}"
         words += f" at {self.rate:,.4g}/s" if self.rate else f" x {self.depth}"
-        return (
-            words
-            + (f", {self.reads:.0%} reads" if self.reads is not None else "")
-            + (f", {self.state}" if self.operation or self.state != "sequential" else "")
-            + (f", {self.used:.0%} used" if self.used < 1 else "")
-        )
+        words += f", {self.reads:.0%} reads" if self.reads else ""
+        words += f", {self.state}" if self.operation or self.state != "sequential" else ""
+        return words + (f", {self.used:.0%} used" if self.used < 1 else "")
 
 
 @dataclass(frozen=True)
@@ -69,9 +62,8 @@ class DriveFigure:
     def kind(self) -> str:
         """Figures of one kind: reads, writes or steady writes, or of a mixed load; a rate, a latency or the write amplification."""
         what = "rate" if self.name in RATES else "latency" if self.name != "write_amplification" else self.name
-        if self.load.is_mixed:
-            return f"mixed {'write' if self.load.operation else 'read'} {what}"
-        return f"{self.load.state if self.load.operation else 'read'} {what}"
+        operation = "write" if self.load.operation else "read"
+        return f"mixed {operation} {what}" if self.load.reads else f"{self.load.state if self.load.operation else 'read'} {what}"
 
     def show(self, value: float) -> str:
         if self.name == "bandwidth":
@@ -82,13 +74,7 @@ class DriveFigure:
 
 
 def check_load(values: Mapping[str, Any], where: str) -> DriveLoad:
-    """The load of these values; `where` they stand opens the message.
-
-    Raises
-    ------
-    InvalidParameterError
-        A value out of its bounds.
-    """
+    """The load of these values, or `InvalidParameterError`, whose message opens with where they stand."""
     load = DriveLoad(**values)
     for name, holds, bound in (
         ("size", load.size % SECTOR == 0 and 0 < load.size <= 64 * MB, f"a multiple of {SECTOR} B up to 64 MB is needed"),
@@ -96,7 +82,7 @@ def check_load(values: Mapping[str, Any], where: str) -> DriveLoad:
         ("rate", load.rate >= 0, "it must be at least 0"),
         ("used", 0 < load.used <= 1, "a share above 0 and at most 1 is needed"),
         ("reads", load.reads is None or 0 < load.reads < 1, "a share above 0 and below 1 is needed"),
-        ("state", not load.is_mixed or load.state != "empty", "a mixed load reads what was written before: sequential or steady"),
+        ("state", not load.reads or load.state != "empty", "a mixed load reads what was written before: sequential or steady"),
     ):
         if not holds:
             raise InvalidParameterError(f"{where}: {name}", getattr(load, name), bound)

@@ -137,7 +137,7 @@ class DriveFit:
         self.flash, self.seed, self.progress = flash, seed, progress
         self.figures = figures
         self.steady = [each for each in figures if each.load.state == "steady"]
-        self.reads = [each for each in figures if each.load.operation == READ and not each.load.is_mixed and each not in self.steady]
+        self.reads = [each for each in figures if each.load.operation == READ and not each.load.reads and each not in self.steady]
         self.writes = [each for each in figures if each not in self.steady and each not in self.reads]
         weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
         self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}

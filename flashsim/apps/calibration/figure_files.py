@@ -11,7 +11,7 @@ from typing import Any
 from flashsim.apps.calibration.drive_figures import FIGURES, OPERATIONS, STATES, DriveFigure, check_load, number
 from flashsim.apps.calibration.fio_figures import figures_of_jobs
 from flashsim.apps.calibration.fio_jobs import jobs_of_document
-from flashsim.apps.calibration.fio_text import is_text_of_fio, jobs_of_text
+from flashsim.apps.calibration.fio_text import TEXT, jobs_of_text
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
 from flashsim.core.input_files import read_text
 from flashsim.core.units import parse_duration, parse_size
@@ -40,7 +40,7 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
             rows: Any = tomllib.loads(text).get("figures")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise DamagedFileError(f"figures: {path} has no [[figures]]")
-        elif '"fio version"' not in text and is_text_of_fio(text):
+        elif '"fio version"' not in text and TEXT.search(text):
             return figures_of_jobs(jobs_of_text(text), path, state)
         elif "fio version" in text or text.lstrip()[:1] in ("{", "["):
             return figures_of_jobs([jobs_of_document(_last_document(text), path)], path, state)

@@ -42,7 +42,7 @@ def _together(loads: Iterable[DriveLoad]) -> Iterable[list[DriveLoad]]:
     """
     groups = dict[Any, list[DriveLoad]]()
     for load in loads:
-        key: Any = replace(load, operation=READ) if load.is_mixed else ("read", load.used) if load.operation == READ else load
+        key: Any = replace(load, operation=READ) if load.reads else ("read", load.used) if load.operation == READ else load
         key = ("steady", load.used) if load.state == "steady" else key
         groups.setdefault(key, []).append(load)
     return groups.values()
@@ -67,7 +67,7 @@ def results_of(preset: Preset, loads: Sequence[DriveLoad], seed: int, requests: 
         device.serve(make_requests(WRITE, warm_up, flash.unit_size), settle=False)
     elif first.operation == READ or first.state == "sequential":
         # where reads do not go, nothing needs to be held, but for the rest of a group, and but for a map on flash, which tells of all
-        reads_alone = first.operation == READ and not first.is_mixed
+        reads_alone = first.operation == READ and not first.reads
         fewest = _AREA + flash.group * flash.unit_size if reads_alone and not flash.map_cache else device.capacity
         device.load(0, min(device.capacity, fewest))
     results = dict[DriveLoad, dict[str, float]]()
@@ -80,7 +80,7 @@ def _results(
     device: Device, flash: SsdParameters, load: DriveLoad, random: np.random.Generator, requests: int
 ) -> dict[DriveLoad, dict[str, float]]:
     """Figures of a load by name, and of the other operation if it is mixed."""
-    writes = load.operation == WRITE or load.is_mixed
+    writes = load.operation == WRITE or load.reads is not None
     count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
     if writes and load.state == "steady":
         count = max(count, min(flash.usable_pages, _MOST), _STEADY * requests)
@@ -98,8 +98,8 @@ def _results(
     written = growth["host_writes"] - growth["buffer_overwrites"]
     amplification = float(growth["flash_programs"] / written) if written else np.nan
     results = dict[DriveLoad, dict[str, float]]()
-    for operation in (READ, WRITE) if load.is_mixed else (load.operation,):
-        is_own = completions["tag"][count // 4 :] == operation if load.is_mixed else np.full(len(latencies), True)
+    for operation in (READ, WRITE) if load.reads else (load.operation,):
+        is_own = completions["tag"][count // 4 :] == operation if load.reads else np.full(len(latencies), True)
         own, rate = latencies[is_own], every_rate * is_own.mean()
         figures = {"iops": float(rate), "bandwidth": float(rate * load.size), "mean": float(own.mean())}
         figures |= dict(zip(PERCENTILES, np.percentile(own, list(PERCENTILES.values())).tolist(), strict=True))
@@ -109,11 +109,11 @@ def _results(
 
 def _serve(device: Device, load: DriveLoad, count: int, random: np.random.Generator) -> Completions:
     """Serve requests of a load: so many strands of one after the other, or at drawn times; tags of a mixed load are its operations."""
-    most = device.capacity if load.is_mixed or (load.state == "steady" and load.operation == WRITE) else _AREA
+    most = device.capacity if load.reads or (load.state == "steady" and load.operation == WRITE) else _AREA
     area = max(1, min(device.capacity, most) // load.size)
     places = random.integers(0, area, count) if load.random else np.arange(count) % area
     requests: Requests = make_requests(load.operation, places * load.size, load.size)
-    if load.reads is not None:
+    if load.reads:
         is_read = random.permutation(count) < round(load.reads * count)
         if not load.random:  # reads and writes go on from where the last one of their own ended, as fio's rw=rw
             places = np.where(is_read, np.cumsum(is_read), np.cumsum(~is_read)) - 1

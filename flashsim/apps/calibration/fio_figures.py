@@ -26,15 +26,7 @@ _SHORTEST = 50
 def figures_of_jobs(runs: Sequence[Sequence[FioJob]], path: Path, state: str) -> list[DriveFigure]:
     """Figures of the groups of jobs of one load, which ran at the same time, of each run of fio in a file.
 
-    Raises
-    ------
-    DamagedFileError
-        No group shows the drive alone.
-
-    Warns
-    -----
-    FlashsimWarning
-        Of a group that is left out.
+    Of a group that is left out there is a `FlashsimWarning`, and `DamagedFileError` if all are.
     """
     figures, reasons = list[DriveFigure](), dict[str, list[str]]()
     try:
@@ -93,7 +85,8 @@ def _of_group(jobs: Sequence[FioJob], operation: str, path: Path, state: str) ->
     values |= {"rate": first.rate * copies, "depth": max(1, first.depth) * copies}
     values |= {"state": state if is_mixed or operation == "write" else "sequential"}
     if is_mixed:
-        values["reads"] = round(sum(job.result["read"]["total_ios"] for job in jobs) / sum(job.requests for job in jobs), 3)
+        share = sum(job.result["read"]["total_ios"] for job in jobs) / sum(job.requests for job in jobs)
+        values["reads"] = min(max(round(share, 3), 0.001), 0.999)
     load = check_load(values, f"{path.name}, job {first.number}")
     note = first.unknown or ("" if first.is_direct else "through the page cache: fio had no direct=1")
     average = number(first.options.get("log_avg_msec", 0), f"job {first.number}: log_avg_msec")
@@ -150,9 +143,8 @@ def _log_rows(jobs: Sequence[FioJob], operation: str, kind: str, path: Path) -> 
         if not np.isin(rows[:, 2], [OPERATIONS[name] for name in job.operations]).all():
             if not is_named:
                 return None
-            raise DamagedFileError(
-                f"figures: {log} is not of {'s and '.join(job.operations)}s alone, but job {job.number} of {path.name} is"
-            )
+            of = "s and ".join(job.operations)
+            raise DamagedFileError(f"figures: {log} is not of {of}s alone, but job {job.number} of {path.name} is")
         logs.append(rows)
     requests, means = sum(job.requests for job in jobs), any(job.options.get("log_avg_msec") for job in jobs)
     is_of_it = is_named or (sum(map(len, logs)) < requests if means else sum(map(len, logs)) == requests)  # and not of another run

@@ -14,8 +14,8 @@ _BOTH = tuple(OPERATIONS)
 #: Operations of each of fio's loads; with ``rand`` before it, at random places.
 _KINDS = {"read": ("read",), "write": ("write",), "rw": _BOTH, "readwrite": _BOTH}
 #: Options of fio with which a job shows more than what the drive can do, and values without effect.
-_HELD_BACK = ["rate", "thinktime", "fsync", "fdatasync", "sync", "sync_file_range", "latency_target", "verify", "bsrange", "bssplit"]
-_HELD_BACK += ["percentage_random", "random_distribution", "zonemode"]
+_HELD_BACK = ("rate", "thinktime", "latency_target", "verify", "bsrange", "bssplit", "percentage_random", "random_distribution", "zonemode")
+_OF_WRITES = ("fsync", "fdatasync", "sync", "sync_file_range")
 #: Least percentile of whole units that is taken: one digit says too little.
 LEAST_DIGITS = 10
 _WITHOUT_EFFECT = ("0", "none", "random")
@@ -68,7 +68,8 @@ class FioJob:
         besides = [name for name in (*_BOTH, "trim") if name not in self.operations and self.result.get(name, {}).get("total_ios")]
         if besides:
             return f"its rw={self.order} has {besides[0]}s besides, as with verify or trim"
-        held_back = next((name for name in _HELD_BACK if str(self.options.get(name, "0")) not in _WITHOUT_EFFECT), None)
+        names = _HELD_BACK + (_OF_WRITES if "write" in self.operations else ())
+        held_back = next((name for name in names if str(self.options.get(name, "0")) not in _WITHOUT_EFFECT), None)
         if held_back:
             return f"its {held_back}={self.options[held_back]} shows more than the drive"
         if len(self.operations) > 1 and self.options.get("rate_iops"):
@@ -108,13 +109,7 @@ class FioJob:
 
 
 def jobs_of_document(document: Any, path: Path) -> list[FioJob]:
-    """Jobs of fio's JSON, in its order.
-
-    Raises
-    ------
-    DamagedFileError
-        It is not of fio, or lacks what it always has.
-    """
+    """Jobs of fio's JSON, in its order; `DamagedFileError` if it is of another program, or lacks what fio's always has."""
     results = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(results, list) or "fio version" not in document:
         raise DamagedFileError(f"figures: {path} is JSON, but not of fio (fio --output-format=json)")

@@ -8,7 +8,10 @@ from typing import Any
 from flashsim.apps.calibration.fio_jobs import LEAST_DIGITS, FioJob
 from flashsim.core.units import KIB, MICROSECONDS, MILLISECONDS, MILLISECONDS_A_SECOND
 
-#: What stands before lines of a quotation, a comment or a client's output.
+#: What a text of fio has, also a part of one.
+TEXT = re.compile(r": \((?:g|groupid)=\d+[),]|(?:: IOPS|IO depths\s*: \d+)=|clat percentiles \(")
+#: A line that a mail broke, and what stands before lines of a quotation, a comment or a client's output.
+_BROKEN = re.compile(r"(: \(g=\d+\): rw=(?:(?!iodepth=).)*|IO depths(?:(?!>=64).)*)\n(?:> ?(?!=)|\s)*")
 _BEFORE = re.compile(r"^(?:\s*[>#])*\s*(?:<[\w.-]+>\s*)?")
 _JOB_LINE = re.compile(
     r"(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<sizes>.+?)(?:, ioengine=(?P<engine>\w+).*)?, iodepth=(?P<iodepth>\d+)"
@@ -41,10 +44,6 @@ class _Run:
         return {(first["name"], first["group"], first["pid"]) for first, _ in self.results}
 
 
-def is_text_of_fio(text: str) -> bool:
-    return bool(re.search(r": \((?:g|groupid)=\d+[),]|(?:: IOPS|IO depths\s*: \d+)=|clat percentiles \(", text))
-
-
 def jobs_of_text(text: str) -> list[list[FioJob]]:
     """Jobs of each run of fio in a text, as far as it goes; of results that a run prints more than once the last ones."""
     runs, number = list[list[FioJob]](), 1
@@ -59,7 +58,7 @@ def jobs_of_text(text: str) -> list[list[FioJob]]:
 
 def _runs(text: str) -> list[_Run]:
     runs, before = [_Run([])], list[str]()
-    for line in (_BEFORE.sub("", each).rstrip() for each in text.splitlines()):
+    for line in (_BEFORE.sub("", each).rstrip() for each in _BROKEN.sub(r"\1 ", text).splitlines()):
         if (match := _JOB_LINE.match(line)) and runs[-1].results:
             runs.append(_Run(before))
         if match:
@@ -88,11 +87,13 @@ def _job(number: int, run: _Run, first: Mapping[str, str], lines: Sequence[str],
     of_group = [each for each in run.job_lines if each["group"] == group]
     own = next((each for each in of_group if each["name"] == name), of_group[0] if len(of_group) == 1 else None)
     given = _options(run.before, name)
-    if own and given and given.get("readwrite", given.get("rw", "read")).split(":")[0].replace("readwrite", "rw") != own["rw"]:
-        given = None  # a command line of another run
+    order = (given or {}).get("readwrite", (given or {}).get("rw", "read")).split(":")[0].replace("readwrite", "rw")
+    load = " ".join((given or {}).get(key, "") for key in ("rw", "readwrite", "bs", "blocksize", "iodepth"))
+    if order != own["rw"] if own else "$" in load:
+        given = None  # a command line of another run, or of a script
     shown, levels, extra, problem = _shown(lines)
-    options = {key: value for key, value in (given or {}).items() if not own or key != "readwrite"} | extra
-    options |= {key: own[key] for key in ("rw", "iodepth")} if own else {}
+    options = {"rw": own["rw"]} if own and given is None else dict(given or {})
+    options |= extra | ({"iodepth": own["iodepth"]} if own else {})
     at_rate = [match[1].strip() for line in run.before if (match := _PROGRESS_AT_RATE.match(line))]
     options |= {"rate": at_rate[-1]} if at_rate and "rate_iops" not in options else {}
     sizes = re.findall(r"([\d.]+\w*)-([\d.]+\w*)", own["sizes"]) if own else []
@@ -163,7 +164,7 @@ def _number(text: str, thousand: int) -> float:
 def _options(lines: Sequence[str], name: str) -> dict[str, str] | None:
     """Options of a job by its name, of a command line of fio or a job file; None without these, or if two say different things."""
     common, jobs, place = dict[str, str](), list[dict[str, str]](), dict[str, str]()
-    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
+    for line in re.sub(r"\\\n|\n(?=--?[a-z])", " ", "\n".join(lines)).splitlines():
         if command := re.search(r"\bfio\s+(-.*)", line):
             common = place = {}
             options = [(key, value.strip("\"'") or "1") for key, value in _OPTION.findall(command[1])]

@@ -24,16 +24,18 @@ ROWS = [
     {"operation": "read", "size": "4KiB", "depth": 32, "figure": "iops", "value": "90e3"},
     {"operation": "read", "order": "sequential", "size": "128KiB", "depth": 4, "figure": "bandwidth", "value": "2.5GB/s"},
     {"operation": "write", "rate": 5000, "state": "steady", "used": 0.8, "figure": "p99", "value": "1.5ms"},
+    {"operation": "write", "depth": 8, "state": "steady", "reads": 0.7, "figure": "iops", "value": "3000"},
 ]
 FIGURES = [
     DriveFigure(DriveLoad(READ, depth=32), "iops", 90_000),
     DriveFigure(DriveLoad(READ, 128 * KIB, random=False, depth=4), "bandwidth", 2.5e9),
     DriveFigure(DriveLoad(WRITE, state="steady", rate=5000.0, used=0.8), "p99", 1.5e6),
+    DriveFigure(DriveLoad(WRITE, depth=8, state="steady", reads=0.7), "iops", 3000),
 ]
 
 
 def test_a_table_is_the_same_as_csv_and_as_toml(tmp_path: Path) -> None:
-    names = ["operation", "order", "size", "depth", "rate", "state", "used", "figure", "value"]
+    names = ["operation", "order", "size", "depth", "rate", "state", "used", "reads", "figure", "value"]
     lines = [",".join(str(row.get(name, "")) for name in names) for row in ROWS]
     (tmp_path / "figures.csv").write_text("\n".join([",".join(names), *lines]))
     tables = ["\n".join(f"{name} = {json.dumps(value)}" for name, value in row.items()) for row in ROWS]
@@ -103,7 +105,7 @@ def test_a_log_of_requests_counts_them_and_one_of_means_tells_no_percentiles(tmp
     [
         ({"rate": "10m"}, "its rate=10m shows more than the drive"),
         ({"thinktime": "100"}, "its thinktime=100 shows more"),
-        ({"fsync": "1"}, "its fsync=1 shows more"),
+        ({"latency_target": "1ms"}, "its latency_target=1ms shows more"),
         ({"bssplit": "4k/50:8k/50"}, "its bssplit=4k/50:8k/50 shows more"),
         ({"rw": "read:8k"}, "its rw=read:8k is no load of reads"),
         ({"random_distribution": "zipf:1.2"}, "its random_distribution=zipf:1.2 shows more"),
@@ -115,7 +117,7 @@ def test_a_job_that_shows_more_than_the_drive_is_left_out_with_a_word(options: d
     path = tmp_path / "fio.json"
     odd = job("read", "randread", 50e3) | {"iodepth_level": {"1": 20.0, "8": 60.0, "16": 20.0}}
     odd["job options"] |= options
-    path.write_text(fio(job("read", "randread", 9e3, iodepth="1"), odd))
+    path.write_text(fio(job("read", "randread", 9e3, iodepth="1", fsync="1"), odd))  # reads have nothing to flush
     with pytest.warns(FlashsimWarning, match=f"fio.json: job 2 is left out: {why}"):
         assert {load.depth for load, _ in values_of(path)} == {1}
 
@@ -279,6 +281,8 @@ BAD = {
     f"{HEAD}read,1,bandwidth,20MB\n": "'20MB', but bytes a second are needed",
     f"{HEAD}read,1,iops,many\n": "'many', but a number is needed",
     f"{HEAD}read,0,iops,9000\n": "depth: 0.0, but a whole number from 1 to 4096",
+    "operation,reads,figure,value\nread,1,iops,9000\n": "reads: 1.0, but a share above 0 and below 1 is needed",
+    "operation,reads,state,figure,value\nread,0.5,empty,iops,9000\n": "state: empty, but a mixed load reads what was written before",
     f"{HEAD}erase,1,iops,9000\n": "operation: 'erase' is unknown",
     f"{HEAD}read,1,iops,-3\n": "it must be above 0",
     "operation,speed\nread,9\n": "column: 'speed' is unknown",

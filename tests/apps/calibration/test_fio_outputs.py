@@ -56,6 +56,8 @@ READ_AS = {
         (DriveLoad(READ, random=False, depth=2, state="steady", reads=0.5), {"p50": 193, "p99": 932, "p99.9": 51_456}, CACHED),
     ],
     "3.1-status.txt": [(DriveLoad(READ, 128 * KIB, random=False, depth=4), {"iops": 7900, "p50": 502, "p99": 955, "p99.9": 1221}, UNKNOWN)],
+    "2.17-no-latencies.txt": [(DriveLoad(READ, depth=1024), {"iops": 1_858_979}, UNKNOWN)],
+    "3.28-broken-lines.txt": [(DriveLoad(READ, depth=64), {"iops": 357_378, "p50": 175, "p99": 310, "p99.9": 480}, "")],
     "3.18-commands.txt": [(DriveLoad(READ, 16 * KIB, depth=10), {"iops": 67_411, "p50": 96, "p99": 742, "p99.9": 1237}, "")],
     "3-job-file.txt": [(DriveLoad(READ, MIB, random=False, depth=32), {"iops": 9167.4, "p50": 3359, "p99": 6521, "p99.9": 8160}, "")],
     "3.33-groups.txt": [
@@ -73,6 +75,7 @@ REFUSED = {
     "2.2.10-rate.txt": "one of iodepth=32 was outstanding, as with rate or thinktime",
     "2.8-begin.txt": "its line of IO depths is missing",
     "3-result-alone.txt": r"the line of its load is missing \(read_iops: \(g=0\): rw=",
+    "3-script.txt": r"the line of its load is missing \(onedisk: ",
     "3-terse.txt": r"is fio's terse output, which does not show iodepth \(take --output-format=json\)",
     "3.12-fsync.txt": "its fsync=1 shows more than the drive",
     "3.16-zoned.txt": "its zonemode=zbd shows more than the drive",

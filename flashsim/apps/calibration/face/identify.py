@@ -79,8 +79,9 @@ def identify(
     """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
 
     A table has a row a figure: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate`` (requests a
-    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``figure`` (iops, bandwidth, mean, p50,
-    p90, p99, p99.9 or write_amplification) and ``value``. Parameters come with 95 % intervals; those that no figure tells are named.
+    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``reads`` (share of a mixed load),
+    ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9 or write_amplification) and ``value``. Of fio, JSON and the text that it prints
+    are read, as pasted. Parameters come with 95 % intervals; those that no figure tells are named.
 
     Examples::
 
