@@ -32,7 +32,7 @@ _UNKNOWN = "of fio's text, which does not show direct=1, nor rate, thinktime, fs
 
 
 @dataclass
-class _Run:
+class _FioRun:
     """A run of fio: what stands before its first result, its job lines, and its results: the first line and those below."""
 
     before: list[str]
@@ -56,16 +56,16 @@ def jobs_of_text(text: str) -> list[list[FioJob]]:
     return runs
 
 
-def _runs(text: str) -> list[_Run]:
-    runs, before = [_Run([])], list[str]()
+def _runs(text: str) -> list[_FioRun]:
+    runs, before = [_FioRun([])], list[str]()
     for line in (_BEFORE.sub("", each).rstrip() for each in _BROKEN.sub(r"\1 ", text).splitlines()):
         if (match := _JOB_LINE.match(line)) and runs[-1].results:
-            runs.append(_Run(before))
+            runs.append(_FioRun(before))
         if match:
             runs[-1].job_lines.append(match.groupdict(""))
         elif match := _RESULT.match(line):
             if runs[-1].is_complete:
-                runs.append(_Run(before))
+                runs.append(_FioRun(before))
             if not runs[-1].results:
                 runs[-1].before, before = before, []
             runs[-1].results.append((match.groupdict(""), []))
@@ -74,7 +74,7 @@ def _runs(text: str) -> list[_Run]:
             runs[-1].is_complete |= line.startswith("Run status group")
             for _, lines in runs[-1].results[-1:]:
                 lines.append(line)
-    last = list[_Run]()
+    last = list[_FioRun]()
     for run in runs:  # a run prints its results more than once with --status-interval
         if last and not run.job_lines and run.keys() & last[-1].keys():
             run.before, run.job_lines = last[-1].before, last.pop().job_lines
@@ -82,7 +82,7 @@ def _runs(text: str) -> list[_Run]:
     return last
 
 
-def _job(number: int, run: _Run, first: Mapping[str, str], lines: Sequence[str], threads: range) -> FioJob:
+def _job(number: int, run: _FioRun, first: Mapping[str, str], lines: Sequence[str], threads: range) -> FioJob:
     name, group = first["name"], first["group"]
     of_group = [each for each in run.job_lines if each["group"] == group]
     own = next((each for each in of_group if each["name"] == name), of_group[0] if len(of_group) == 1 else None)
@@ -91,7 +91,7 @@ def _job(number: int, run: _Run, first: Mapping[str, str], lines: Sequence[str],
     load = " ".join((given or {}).get(key, "") for key in ("rw", "readwrite", "bs", "blocksize", "iodepth"))
     if order != own["rw"] if own else "$" in load:
         given = None  # a command line of another run, or of a script
-    shown, levels, extra, problem = _shown(lines)
+    shown, levels, extra, problem = _parse_result(lines)
     options = {"rw": own["rw"]} if own and given is None else dict(given or {})
     options |= extra | ({"iodepth": own["iodepth"]} if own else {})
     at_rate = [match[1].strip() for line in run.before if (match := _PROGRESS_AT_RATE.match(line))]
@@ -113,7 +113,7 @@ def _job(number: int, run: _Run, first: Mapping[str, str], lines: Sequence[str],
     return FioJob(number, record, options, threads, problem, "" if given is not None else _UNKNOWN)
 
 
-def _shown(lines: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, float], dict[str, str], str]:
+def _parse_result(lines: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict[str, float], dict[str, str], str]:
     """Results by operation, shares of requests by depth, options that they imply, and what is missing."""
     shown: dict[str, dict[str, Any]] = {name: {"total_ios": 0, "io_bytes": 0, "iops": 0.0} for name in ("read", "write", "trim")}
     levels, options, now, percentiles, unit = dict[str, float](), dict[str, str](), dict[str, Any](), dict[str, float](), 1

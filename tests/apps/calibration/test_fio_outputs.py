@@ -212,7 +212,7 @@ def test_a_command_line_and_a_job_file_say_what_the_text_does_not(tmp_path: Path
 
 
 def test_mixed_loads_of_fio_are_simulated() -> None:
-    shown = read(OUTPUTS / "3.33-mixed.txt") + read(OUTPUTS / "3.33-mixed-in-order.txt", "sequential")
+    shown = read(OUTPUTS / "3.33-mixed.txt", "sequential") + read(OUTPUTS / "3.33-mixed-in-order.txt", "sequential")
     simulated = simulated_figures(presets.load("intel-x25e-64gb"), shown, 1, 300)
     assert np.isfinite(simulated).all() and (simulated > 0).all()
     assert {each.kind for each in shown} == {"mixed read rate", "mixed read latency", "mixed write rate", "mixed write latency"}

@@ -122,7 +122,7 @@ def test_reads_do_not_depend_on_data_that_they_do_not_go_to(name: str, changed: 
 @pytest.mark.parametrize("state", ["sequential", "steady"])
 def test_a_mixed_load_keeps_its_depth_and_its_share_and_one_run_serves_both_operations(state: str) -> None:
     """Little's law: what is outstanding is the rate times the mean latency, of reads and writes together."""
-    preset = presets.load("intel-x25e-64gb")
+    preset = Preset("small", "ssd", "", build(SsdParameters, BASE), {})
     for share, random in ((0.3, True), (0.7, False)):
         loads = [DriveLoad(operation, depth=8, state=state, reads=share, random=random) for operation in (READ, WRITE)]
         results = results_of(preset, loads[:1], 1, 3000)
