@@ -40,7 +40,7 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
             rows: Any = tomllib.loads(text).get("figures")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise DamagedFileError(f"figures: {path} has no [[figures]]")
-        elif '"fio version"' not in text and TEXT.search(text):
+        elif '"job options"' not in text and TEXT.search(text):
             return figures_of_jobs(jobs_of_text(text), path, state)
         elif "fio version" in text or text.lstrip()[:1] in ("{", "["):
             return figures_of_jobs([jobs_of_document(_last_document(text), path)], path, state)

@@ -11,17 +11,17 @@ from flashsim.core.units import KIB, MICROSECONDS, MILLISECONDS, MILLISECONDS_A_
 #: What a text of fio has, also a part of one.
 TEXT = re.compile(r": \((?:g|groupid)=\d+[),]|(?:: IOPS|IO depths\s*: \d+)=|clat percentiles \(")
 #: A line that a mail broke, and what stands before lines of a quotation, a comment or a client's output.
-_BROKEN = re.compile(r"(: \(g=\d+\): rw=(?:(?!iodepth=).)*|IO depths(?:(?!>=64).)*)\n(?:> ?(?!=)|\s)*")
+_BROKEN = re.compile(r"(: \(g=\d+\): rw=(?:(?!iodepth=).)*|IO depths(?:(?!=64).)*)\n(?:> ?(?!=)|\s)*")
 _BEFORE = re.compile(r"^(?:\s*[>#])*\s*(?:<[\w.-]+>\s*)?")
 _JOB_LINE = re.compile(
     r"(?P<name>.+?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<sizes>.+?)(?:, ioengine=(?P<engine>\w+).*)?, iodepth=(?P<iodepth>\d+)"
 )
 _RESULT = re.compile(r"(?P<name>.+?): \(groupid=(?P<group>\d+), jobs=(?P<copies>\d+)\): err=\s*(?P<error>\d+)(?:.*pid=\s*(?P<pid>\d+))?")
 #: Lines of a result, of fio 3 and of fio 2.
-_OPERATION = re.compile(r"(read|write|trim|mixed)\s*: (?:IOPS=|io=)")
+_OPERATION = re.compile(r"(?<!\w)(read|write|trim|mixed)\s*: (?:IOPS=|io=)")
 _COUNTED = re.compile(r"IOPS=(?P<iops>[\d.]+\w?), .*\((?P<bytes>[\d.]+\w+)/(?P<runtime>\d+)msec\)(?:; (?P<resets>\d+) zone resets)?")
 _COUNTED_2 = re.compile(r"io=\s*(?P<bytes>[\d.]+\w+)\s*, .*iops=\s*(?P<iops>[\d.]+\w?)\s*, runt=\s*(?P<runtime>\d+)\s*msec(?P<resets>)")
-_PERCENTILES = re.compile(r"(clat|lat) percentiles \(([num])sec\):")
+_PERCENTILES = re.compile(r"(?<!\w)(?<!\) )(clat|lat) percentiles \(([num])sec\):")
 _ISSUED = re.compile(r"issued\s*\w*\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:\w=)?(\d+)(?:,(\d+))?")
 _PROGRESS_AT_RATE = re.compile(r"Jobs: \d+ \(f=\d+\), ([^:\[]+)")
 _OPTION = re.compile(r"(?<!\S)--?([a-z_]+)(?:(?:=| +(?=[^-\s]))(\"[^\"]*\"|'[^']*'|\S+))?")
@@ -71,7 +71,7 @@ def _runs(text: str) -> list[_FioRun]:
             runs[-1].results.append((match.groupdict(""), []))
         else:
             before.append(line)
-            runs[-1].is_complete |= line.startswith("Run status group")
+            runs[-1].is_complete |= "Run status group" in line
             for _, lines in runs[-1].results[-1:]:
                 lines.append(line)
     last = list[_FioRun]()
@@ -94,7 +94,7 @@ def _job(number: int, run: _FioRun, first: Mapping[str, str], lines: Sequence[st
     shown, levels, extra, problem = _parse_result(lines)
     options = {"rw": own["rw"]} if own and given is None else dict(given or {})
     options |= extra | ({"iodepth": own["iodepth"]} if own else {})
-    at_rate = [match[1].strip() for line in run.before if (match := _PROGRESS_AT_RATE.match(line))]
+    at_rate = [match[1].strip() for line in run.before if (match := _PROGRESS_AT_RATE.search(line))]
     options |= {"rate": at_rate[-1]} if at_rate and "rate_iops" not in options else {}
     sizes = re.findall(r"([\d.]+\w*)-([\d.]+\w*)", own["sizes"]) if own else []
     sizes = sizes or [(each, each) for each in options.get("bs", options.get("blocksize", "4k")).split(",")]
@@ -119,7 +119,7 @@ def _parse_result(lines: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict
     levels, options, now, percentiles, unit = dict[str, float](), dict[str, str](), dict[str, Any](), dict[str, float](), 1
     problem = "its result ends before its line of reads or writes"
     for line in lines:
-        if match := _OPERATION.match(line):
+        if match := _OPERATION.search(line):
             now, counted = shown.setdefault(match[1], {}), _COUNTED.search(line) or _COUNTED_2.search(line)
             problem = "" if counted else f"its line of {match[1]}s is cut off"
             if counted:
@@ -127,17 +127,18 @@ def _parse_result(lines: Sequence[str]) -> tuple[dict[str, dict[str, Any]], dict
                 now |= {"iops": _number(counted["iops"], 1000), "io_bytes": _number(counted["bytes"], thousand)}
                 now["runtime"] = int(counted["runtime"])
                 options |= {"zonemode": "zbd"} if int(counted["resets"] or 0) else {}
-        elif match := _PERCENTILES.match(line):
+        elif match := _PERCENTILES.search(line):
             percentiles, unit = now.setdefault(f"{match[1]}_ns", {"percentile": {}})["percentile"], _UNITS[match[2]]
         elif "percentiles (" in line:  # of submissions, of flushes, of a priority
             percentiles = {}
-        elif line.startswith("IO depths"):
-            levels = {level: float(share) for level, share in re.findall(r"((?:>=)?\d+)=([\d.]+)%", line)}
-        elif match := _ISSUED.match(line):
-            for name, total in zip(shown, match.groups(), strict=False):
+        elif "IO depths" in line:
+            shares = re.findall(r"(\d+)=([\d.]+)%", line)
+            levels = {">=64" if level == "64" else level: float(share) for level, share in shares}
+        elif match := _ISSUED.search(line):
+            for name, total in zip(("read", "write", "trim"), match.groups(), strict=False):
                 shown[name]["total_ios"] = int(total)
             options |= {"fsync": f"{int(match[2]) / int(match[4]):.0f}"} if int(match[4] or 0) else {}
-        elif match := re.match(r"latency\s*: target=([1-9]\d*)", line):
+        elif match := re.search(r"latency\s*: target=([1-9]\d*)", line):
             options["latency_target"] = match[1]
         for share, value in re.findall(r"([\d.]+)th=\[\s*(\d+)\]", line):
             percentiles |= {f"{float(share):.6f}": unit * int(value)} if int(value) >= LEAST_DIGITS else {}
@@ -149,7 +150,7 @@ def _complete(shown: dict[str, Any], sizes: tuple[str, str], options: dict[str, 
     if not shown["io_bytes"]:
         return
     options |= {"bsrange": "-".join(sizes)} if sizes[0] != sizes[1] else {}
-    size = round(_number(sizes[0], KIB))
+    size = max(1, round(_number(sizes[0], KIB)))
     shown["total_ios"] = shown["total_ios"] or round(shown["io_bytes"] / size)
     if abs(shown["total_ios"] * size - shown["io_bytes"]) <= 0.01 * shown["io_bytes"] and shown["runtime"]:
         shown |= {"io_bytes": shown["total_ios"] * size, "iops": shown["total_ios"] * MILLISECONDS_A_SECOND / shown["runtime"]}

@@ -67,6 +67,7 @@ READ_AS = {
     ],
     "3.33-status-interval.txt": [(DriveLoad(READ, 64 * KIB, depth=2), {"iops": 6850, "p99": 4391, "p99.9": 8405}, UNKNOWN)],
     "3.33-sync-engine.txt": [(DriveLoad(READ), {"iops": 7178, "p50": 79, "p99": 2573, "p99.9": 5866}, UNKNOWN)],
+    "3.33-log.txt": [(DriveLoad(READ), {"iops": 7178, "p50": 79, "p99": 2573, "p99.9": 5866}, UNKNOWN)],
     "3.33-reduced.txt": [(DriveLoad(READ, depth=32), {"iops": 27_400}, UNKNOWN)],
 }  # fmt: skip
 #: What is missing, or shows more than the drive, by the output.
@@ -77,6 +78,7 @@ REFUSED = {
     "3-result-alone.txt": r"the line of its load is missing \(read_iops: \(g=0\): rw=",
     "3-script.txt": r"the line of its load is missing \(onedisk: ",
     "3-terse.txt": r"is fio's terse output, which does not show iodepth \(take --output-format=json\)",
+    "3.1-unified.txt": r"its reads and writes are counted together",
     "3.12-fsync.txt": "its fsync=1 shows more than the drive",
     "3.16-zoned.txt": "its zonemode=zbd shows more than the drive",
     "3.27-verify.txt": "its rw=randwrite has reads besides, as with verify or trim",
@@ -222,6 +224,10 @@ def test_jobs_of_json_with_text_before_and_of_other_programs(tmp_path: Path) -> 
     path, text = tmp_path / "fio.txt", (OUTPUTS / "3.33-mixed.txt").read_text()
     path.write_text(text + (OUTPUTS / "3.33-mixed.json").read_text())
     assert {each.note for each in read(path)} == {""}  # of the JSON, which says more
+    path.write_text(text + (OUTPUTS / "2.2.10-no-options.json").read_text())
+    assert {each.note for each in read(path)} == {UNKNOWN}
+    path.write_text(text.replace(">=64", "&gt;=64").replace("\n", "\r\n"))
+    assert read(path) == read(OUTPUTS / "3.33-mixed.txt")
     document = json.loads((OUTPUTS / "3.33-mixed.json").read_text())
     del document["fio version"]
     path.write_text(json.dumps(document))
