@@ -89,8 +89,8 @@ def _job(number: int, run: _FioRun, first: Mapping[str, str], lines: Sequence[st
     given = _options(run.before, name)
     order = (given or {}).get("readwrite", (given or {}).get("rw", "read")).split(":")[0].replace("readwrite", "rw")
     load = " ".join((given or {}).get(key, "") for key in ("rw", "readwrite", "bs", "blocksize", "iodepth"))
-    if order != own["rw"] if own else "$" in load:
-        given = None  # a command line of another run, or of a script
+    is_of_another = order != own["rw"] if own else "$" in load  # a command line of another run, or of a script
+    given = None if is_of_another else given
     shown, levels, extra, problem = _parse_result(lines)
     options = {"rw": own["rw"]} if own and given is None else dict(given or {})
     options |= extra | ({"iodepth": own["iodepth"]} if own else {})
