@@ -13,7 +13,7 @@ from flashsim.apps.calibration.drive_figures import RATES, DriveFigure
 from flashsim.apps.calibration.figure_runs import FigureRuns
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE
+from flashsim.core.request import READ
 from flashsim.core.units import GB, MB, MIB, SECONDS
 from flashsim.ssd.parameters import SsdParameters
 
@@ -150,8 +150,8 @@ class DriveFit:
         #: What writes before the steady state tell: an SLC cache takes them in a time of its own.
         self.write_names = _CACHED_WRITES if flash.slc_cache else _WRITES
         self.steady = [each for each in figures if each.load.state == "steady"]
-        self.reads = [each for each in figures if each.load.operation == READ and each not in self.steady]
-        self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
+        self.reads = [each for each in figures if each.load.operation == READ and not each.load.reads and each not in self.steady]
+        self.writes = [each for each in figures if each not in self.steady and each not in self.reads]
         weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
         self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
         #: Channels and dies of a package of some that show the figures about as well.

@@ -57,6 +57,8 @@ _WEIGHTS = {"achieved": 4.0, "read_p10": 1.0, "read_p50": 2.0, "read_p90": 1.0, 
 _WEIGHT_OF_WRITES, _WEIGHT_WITH_ROOM, _WITH_ROOM = 0.4, 0.1, 30.0
 #: Residual of a figure of a drive that cannot be, and that beyond which a figure counts less.
 _INVALID, _OUTLIER = 3.0, 0.5
+#: Command slots of a drive whose requests wait in one line, by which a factor multiplies.
+_SLOTS = 64
 #: Rows that are needed.
 LEAST_ROWS = 3
 _REPETITIONS = 4
@@ -68,7 +70,9 @@ class Base:
 
     name: str
     capacity: int
-    dies: float
+    dies: float = 1.0
+    #: Reads and writes wait in one line for a few command slots, whatever the preset does.
+    in_line: bool = False
 
     def flash(self, factors: Mapping[str, float]) -> SsdParameters:
         """The drive with factors to its values.
@@ -99,6 +103,10 @@ class Base:
         changes["blocks_per_plane"] = round(units / (base.pools * pools * base.slots_per_block)) + reserve
         line = base.unit_size * base.group
         changes |= {field: max(line, round(changes[field] / line) * line) for field in ("write_buffer_batch",) if changes.get(field)}
+        changes["collection_share"] = min(1.0, changes.get("collection_share", base.collection_share))
+        if self.in_line:
+            slots = round(_SLOTS * factors.get("command slots", 1.0))
+            changes |= {"slot_order": "arrival", "queues": 1, "command_slots": slots}
         changes["program_long_share"] = min(0.95, changes.get("program_long_share", base.program_long_share))
         changes["read_latency"] = base.read_latency + changes.get("read", base.read) - base.read
         changes["write_latency"] = base.write_latency + changes.get("program", base.program) - base.program
@@ -106,12 +114,12 @@ class Base:
 
 
 def play_drive(
-    name: str, capacity: int, dies: float, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]], scale: float, seed: int,
+    name: str, capacity: int, dies: float, in_line: bool, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]], scale: float, seed: int,
     stamps: Mapping[str, str],
 ) -> list[dict[str, float]] | None:  # fmt: skip
     """Rate and latencies of a drive by measure, load by load; None if there is no such drive."""
     try:
-        flash = Base(name, capacity, dies).flash(factors)
+        flash = Base(name, capacity, dies, in_line).flash(factors)
         original, cycle = under_load.in_use(Preset("fit", "ssd", "", flash, {}), loads[0]["used_gib"], scale, seed)
     except (InvalidParameterError, RefusedError):
         return None
@@ -131,16 +139,18 @@ class LoadFit:
         self.names, self.capacity, self.settings, self.progress = names, capacity, settings, progress
         self.points = 0
         steps = _NEAREST * _COARSE[1] + _FINE[1] + _ALL[1] + 2
-        self.expected = len(names) * (len(_PROGRAMS) + len(_DIES) + 1) + steps * (len(_DAMPINGS) + len(FACTORS))
+        self.expected = len(names) * (len(_PROGRAMS) + 2 * len(_DIES) + 2) + steps * (len(_DAMPINGS) + len(FACTORS))
 
     def run(self, rows: Sequence[LoadRow]) -> tuple[Base, dict[str, float]]:
         """The drive that shows the rows best."""
-        starts = [(Base(name, self.capacity, 1.0), {"program": factor}) for name in self.names for factor in _PROGRAMS]
+        starts = [(Base(name, self.capacity), {"program": factor}) for name in self.names for factor in _PROGRAMS]
         best = dict[str, tuple[Base, dict[str, float]]]()
         for base, factors in self._in_order(rows, starts):
             best.setdefault(base.name, (base, factors))
         others = [(replace(base, dies=dies), factors) for base, factors in best.values() for dies in _DIES]
-        nearest = self._in_order(rows, [*best.values(), *others])[:_NEAREST]
+        every = [*best.values(), *others]
+        every += [(replace(base, in_line=True), factors) for base, factors in every]
+        nearest = self._in_order(rows, every)[:_NEAREST]
         fitted = [(base, *self.fit(rows, base, factors, _COARSE)) for base, factors in nearest]
         base, factors, _ = min(fitted, key=lambda one: one[2])
         return base, self.fit(rows, base, factors, _FINE)[0]
@@ -235,7 +245,7 @@ class LoadFit:
             Job.of(
                 play_drive, f"{base.name}, {base.dies:g} times its dies",
                 group=str(number * self.settings.jobs // len(points)),  # neighbours, which share a steady state, in one process
-                name=base.name, capacity=base.capacity, dies=base.dies,
+                name=base.name, capacity=base.capacity, dies=base.dies, in_line=base.in_line,
                 factors={name: round(float(factor), 6) for name, factor in factors.items()}, loads=[dict(load) for load in loads],
                 scale=scale, seed=seed, stamps=kept.stamps([base.name]),
             )
@@ -254,7 +264,10 @@ class LoadFit:
 def factors_of(base: Base) -> list[str]:
     """The factors that a drive has: those whose parameters are not 0."""
     flash = presets.load(base.name).flash
-    return [name for name, (fields, _, _) in FACTORS.items() if all(getattr(flash, field) for field in fields)]
+    assert flash is not None
+    absent = {name for name in FACTORS if name.startswith("collection") and not flash.collection_rate}
+    absent |= {name for name, (fields, _, _) in FACTORS.items() if not all(getattr(flash, field) for field in fields)}
+    return [name for name in FACTORS if name not in absent or (name == "command slots" and base.in_line)]
 
 
 def merge_saturated(rows: Sequence[LoadRow]) -> list[LoadRow]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.calibration import drive_figures
+from flashsim.apps.calibration import drive_figures, figure_files
 from flashsim.apps.calibration.face._preset_file import preset_file
 from flashsim.apps.calibration.face.calibrate import CalibrationOutcome
 from flashsim.apps.calibration.identification import Identification, identify_under_load
@@ -85,7 +85,7 @@ def _rows_of(file: Path, drive: str | None) -> list[under_load.LoadRow]:
 
 @operation
 def identify(
-    figures: Annotated[Any, Names("A table (CSV or TOML), also of latencies under load, or fio's JSON beside its logs.", "FILE")],
+    figures: Annotated[Any, Names("A table (CSV or TOML), also of latencies under load, or fio's JSON or text.", "FILE")],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
     preset: Annotated[
@@ -104,11 +104,13 @@ def identify(
     """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
 
     A table has a row a figure: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate`` (requests a
-    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``figure`` (iops, bandwidth, mean, p50,
-    p90, p99, p99.9 or write_amplification) and ``value``. A table under load has a row per load: columns ``drive``, ``used_gib``,
+    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``reads`` (share of a mixed load),
+    ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9 or write_amplification) and ``value``. Of fio, JSON (beside its logs) and the
+    text that it prints are read, as pasted. A table under load has one row per load: columns ``drive``, ``used_gib``,
     ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes it.
+
     Parameters come with 95 % intervals; those that no figure tells are named. The base is ``micron-p300``, under load the nearest of the
-    presets that say what interrupts a program. What is interrupted goes on where it stopped.
+    presets that say what interrupts a program. A fit that is interrupted goes on where it stopped.
 
     Examples::
 
@@ -129,7 +131,7 @@ def identify(
             title = f"{name}, from latencies under load"
             result = identify_under_load(preset, name, title, _rows_of(files[0], drive), capacity, settings, progress)
         else:
-            shown = [figure for file in files for figure in drive_figures.read(file, state)]
+            shown = [figure for file in files for figure in figure_files.read(file, state)]
             result = fit(preset or _BASE, name, f"{name}, from figures", shown, capacity, seed, progress)
     outcome = IdentificationOutcome(result)
     if out is not None:
