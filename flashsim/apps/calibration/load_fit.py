@@ -114,8 +114,8 @@ class Base:
 
 
 def play_drive(
-    name: str, capacity: int, dies: float, in_line: bool, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]], scale: float, seed: int,
-    stamps: Mapping[str, str],
+    name: str, capacity: int, dies: float, in_line: bool, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]],
+    scale: float, seed: int, stamps: Mapping[str, str],
 ) -> list[dict[str, float]] | None:  # fmt: skip
     """Rate and latencies of a drive by measure, load by load; None if there is no such drive."""
     try:

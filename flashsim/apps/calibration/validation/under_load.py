@@ -216,7 +216,7 @@ def in_use(whole: Preset, used: float, scale: float, seed: int) -> tuple[Origina
     part = part_in_use(whole, max(1, scale))
     assert part.flash is not None
     device = Device(part)
-    content = device.compiled_model.state
+    content = device.content
     outline = seed, content.outline()
     if outline in _STEADY:  # only times differ, which the state does not depend on
         like, amplification = _STEADY[outline]
