@@ -14,7 +14,7 @@ from flashsim.core.spans import SPAN, Spans, SpanSource
 from flashsim.core.units import NEVER
 from flashsim.device import block_layer, engines, presets
 from flashsim.ssd.precondition import Precondition, Preconditioned, precondition
-from flashsim.ssd.state.drive_state import BlockMap
+from flashsim.ssd.state.drive_state import BlockMap, DriveState
 from flashsim.ssd.zones import ZoneError, Zones, ZoneState, ZoneStatus
 
 if TYPE_CHECKING:
@@ -131,6 +131,14 @@ class Device:
             model.zones.forget()
         model.find_pointers()
         return preconditioned
+
+    @property
+    def content(self) -> DriveState:
+        """What a flash drive holds, which another that differs in times alone can take over."""
+        model = self._flash_model()
+        if model is None:
+            raise RefusedError(f"content: {self.name} is no flash drive")
+        return model.state
 
     @property
     def zones(self) -> Zones:

@@ -92,7 +92,10 @@ def document_of(preset: Preset) -> dict[str, Any]:
 
 def _text(values: Any, name: str) -> Any:
     value, parse = getattr(values, name), {field.name: field for field in fields(values)}[name].metadata["parse"]
-    return f"{value}{_UNITS[parse.__name__]}" if parse else value
+    if not parse:
+        return value
+    unit = _UNITS[parse.__name__]
+    return [f"{each}{unit}" for each in value] if isinstance(value, tuple) else f"{value}{unit}"
 
 
 def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Progress | None = None) -> NewDrive:

@@ -10,28 +10,30 @@ from scipy.stats.qmc import Sobol
 
 from flashsim.apps.calibration.cells import STEP, UNKNOWN, Estimate, Floats, Model, Solution, cost, estimates, solve
 from flashsim.apps.calibration.drive_figures import RATES, DriveFigure
-from flashsim.apps.calibration.figure_runs import simulated_figures
+from flashsim.apps.calibration.figure_runs import FigureRuns
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import READ, WRITE
+from flashsim.core.request import READ
 from flashsim.core.units import GB, MB, MIB, SECONDS
-from flashsim.device.presets import Preset
 from flashsim.ssd.parameters import SsdParameters
 
-#: Parameters that are fitted: the parameter of a preset that rests on each, and bounds; and those that each kind of figures tells.
+#: Parameters that are fitted: the parameter of a preset that rests on each, bounds, and figures that tell it; and those that each kind of
+#: figures tells.
 PARAMETERS = {
-    "read overhead": ("read_latency", 50.0, 1e9),
-    "read die time": ("read", 500.0, 1e9),
-    "link read rate": ("link_read_rate", 0.1 * MB, 200.0 * GB),
-    "channel rate": ("channel_rate", 1.0 * MB, 20.0 * GB),
-    "write overhead": ("write_latency", 50.0, 1e9),
-    "write die time": ("program", 500.0, 1e9),
-    "link write rate": ("link_write_rate", 0.1 * MB, 200.0 * GB),
-    "erase": ("erase", 10_000.0, 1e9),
-    "spare share": ("blocks_per_plane", 0.02, 5.0),
-    "block pages": ("pages_per_block", 8.0, 8192.0),
+    "read overhead": ("read_latency", 50.0, 1e9, "random reads of 4 KiB at the largest queue depth"),
+    "read die time": ("read", 500.0, 1e9, "random reads of 4 KiB at depth 1 and at several depths"),
+    "link read rate": ("link_read_rate", 0.1 * MB, 200.0 * GB, "reads in order of 128 KiB or more"),
+    "channel rate": ("channel_rate", 1.0 * MB, 20.0 * GB, "random reads of 64 KiB or more at depth 1"),
+    "write overhead": ("write_latency", 50.0, 1e9, "random writes of 4 KiB with free blocks at the largest queue depth"),
+    "write die time": ("program", 500.0, 1e9, "the rate of random writes in the steady state"),
+    "cache write time": ("slc_program", 500.0, 1e9, "the rate of writes into the empty SLC cache"),
+    "link write rate": ("link_write_rate", 0.1 * MB, 200.0 * GB, "writes in order with free blocks"),
+    "erase": ("erase", 10_000.0, 1e9, "the 99th percentile of steady writes"),
+    "spare share": ("blocks_per_plane", 0.02, 5.0, "write amplification, or steady rates at several shares of the capacity in use"),
+    "block pages": ("pages_per_block", 8.0, 8192.0, "the 99th percentile of steady writes at several rates"),
 }
 _READS = ("read overhead", "read die time", "link read rate", "channel rate")
-_WRITES = ("write overhead", "write die time", "link write rate")
+_WRITES, _CACHED_WRITES = (("write overhead", die, "link write rate") for die in ("write die time", "cache write time"))
 _STEADY = ("erase", "spare share", "block pages")
 #: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
 _LONG_STEPS = {
@@ -62,6 +64,8 @@ _STARTS, _COARSE, _FINE, _FEW, _LAST = 1000, (3000, 5), (20_000, 7), (20_000, 3)
 _LATENCY_WEIGHT, _AMPLIFICATION_WEIGHT, _BASE_WEIGHT = 0.2, 2.0, 0.01
 #: Share to which a figure is known at best: those that are published have two or three digits.
 _KNOWN = 0.01
+#: Factor by which all figures of a drive that cannot be are taken to be off.
+_NO_DRIVE = 20.0
 #: Runs with other seeds that tell how uneven figures are.
 _REPETITIONS = 4
 Values = Mapping[str, float]
@@ -87,6 +91,8 @@ def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *
     transfer = base.unit_size * SECONDS // rates["channel_rate"] + 1
     read, program = (max(1, round(values[f"{kind} die time"]) - transfer) for kind in ("read", "write"))
     times: dict[str, Any] = {"read": read, "program": program, "erase": round(values["erase"])}
+    times |= {f"{kind}_pages": _scaled(getattr(base, f"{kind}_pages"), times[kind] / getattr(base, kind)) for kind in ("read", "program")}
+    times |= {"slc_program": max(1, round(values["cache write time"]) - transfer)} if base.slc_cache else {}
     times["read_latency"] = read + transfer + max(1, round(values["read overhead"]))
     times["write_latency"] = program + transfer + max(1, round(values["write overhead"]))
     pools = structure.channels * base.packages_per_channel * structure.dies * base.planes_per_die
@@ -109,6 +115,11 @@ def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *
     )  # fmt: skip
 
 
+def _scaled(pages: Sequence[int], factor: float) -> tuple[int, ...]:
+    """Times of the pages of a word line, which keep their ratios."""
+    return tuple(max(1, round(each * factor)) for each in pages)
+
+
 def values_of(flash: SsdParameters) -> dict[str, float]:
     """Values of a drive that `drive_with` changes."""
     transfer = flash.unit_size * SECONDS // flash.channel_rate + 1
@@ -116,7 +127,8 @@ def values_of(flash: SsdParameters) -> dict[str, float]:
         "read overhead": flash.read_latency - flash.read - transfer, "read die time": flash.read + transfer,
         "link read rate": flash.link_read_rate, "channel rate": flash.channel_rate,
         "write overhead": flash.write_latency - flash.program - transfer, "write die time": flash.program + transfer,
-        "link write rate": flash.link_write_rate, "erase": flash.erase, "spare share": flash.effective_overprovisioning,
+        "cache write time": (flash.slc_program or flash.program) + transfer, "link write rate": flash.link_write_rate,
+        "erase": flash.erase, "spare share": flash.effective_overprovisioning,
         "block pages": flash.pages_per_block,
     }  # fmt: skip
 
@@ -134,16 +146,18 @@ class DriveFit:
     """Parameters by figures: those of reads first, then writes, then the steady state, then both of writes in longer runs."""
 
     def __init__(self, flash: SsdParameters, figures: Sequence[DriveFigure], seed: int, progress: Progress | None) -> None:
-        self.flash, self.seed, self.progress = flash, seed, progress
-        self.figures = figures
+        self.flash, self.seed, self.figures = flash, seed, figures
+        #: What writes before the steady state tell: an SLC cache takes them in a time of its own.
+        self.write_names = _CACHED_WRITES if flash.slc_cache else _WRITES
         self.steady = [each for each in figures if each.load.state == "steady"]
-        self.reads = [each for each in figures if each.load.operation == READ and each not in self.steady]
-        self.writes = [each for each in figures if each.load.operation == WRITE and each not in self.steady]
+        self.reads = [each for each in figures if each.load.operation == READ and not each.load.reads and each not in self.steady]
+        self.writes = [each for each in figures if each not in self.steady and each not in self.reads]
         weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
         self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
         #: Channels and dies of a package of some that show the figures about as well.
         self.structures: list[tuple[int, int]] = []
-        self.steps = 0
+        origin = {"flash": repr(flash), "figures": [repr(each) for each in figures], "seed": seed}
+        self.runs = FigureRuns(origin, self._expected(), progress)
 
     def run(self) -> tuple[Candidate, list[Estimate]]:
         """The best candidate, and the estimates of what figures could tell."""
@@ -151,11 +165,13 @@ class DriveFit:
         candidates = [Candidate(structure, values_of(self.flash), 0.0)]
         for figures, step in ((self.reads, self._structures), (self.writes, self._with_writes), (self.steady, self._with_steady)):
             candidates = _few(step(candidates)) if figures else candidates
-        others = [*(_WRITES if self.writes or self.steady else ()), *(_STEADY if self.steady else ())]
+        others = list(dict.fromkeys((
+            *(self.write_names if self.writes else ()), *(_WRITES if self.steady else ()), *(_STEADY if self.steady else ()),
+        )))  # fmt: skip
         names = [*(_READS if self.reads else ()), *others]
         best = min(candidates, key=lambda one: one.cost)
         if others:
-            self._tell("longer runs")
+            self.runs.tell("longer runs")
             self._weigh(best, self.figures)
             candidates = [each for one in candidates for each in self._solve_anew(one, others, _FEW)]
             best = min(candidates, key=lambda one: one.cost)
@@ -163,10 +179,11 @@ class DriveFit:
             candidates = _few([*candidates, best])
         self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
         point, steps = np.array([best.values[name] for name in names]), np.maximum(_WIDE_STEP, _steps(names))
-        self._tell("intervals")
+        self.runs.tell("intervals")
         model, draws = self._model(best, names, self.figures, _FINE[0], self.seed), self._figures_of_seeds(best, self.figures).T
         targets, shown_here = self._targets(self.figures), model(point)
         solution, uneven = Solution(point, np.log(shown_here / targets)), _UNEVEN * draws.std(axis=1, ddof=1)
+        self.runs.save()
         return best, [
             _widen(one, [each.values[one.name] for each in candidates])
             for one in estimates(names, model, solution, targets, draws, steps, _KNOWN, (1, -1), uneven)
@@ -191,17 +208,24 @@ class DriveFit:
         spread = np.sqrt(2) * self._figures_of_seeds(one, figures).std(axis=0, ddof=1)  # of the figure, and of the run beside it
         self.weights |= dict(zip(figures, (_KNOWN / np.hypot(_KNOWN, spread)).tolist(), strict=True))
 
-    def _tell(self, message: str) -> None:
-        self.steps += 1
-        if self.progress:
-            self.progress(self.steps, 0, message)
+    def _expected(self) -> float:
+        """About how many requests are simulated, a figure at a time."""
+        reads, writes, steady = len(self.reads), len(self.writes), len(self.steady)
+        structures, (coarse, fine) = len(_CHANNELS) * len(_DIES), (requests * (steps + 1) for requests, steps in (_COARSE, _FINE))
+        expected = reads * structures * len(_READ_SHARES) * _STARTS
+        for (most, starts), effort in ((_FITTED, coarse), (_REPEATED, fine)):
+            expected += reads * most * starts * effort * len(_READS)
+        expected += writes * (_TRIED + 2) * len(_WRITE_SHARES) * fine * len(_WRITES)
+        expected += steady * _TRIED * len(_BLOCKS) * coarse * len(_STEADY)
+        both = sum(requests * (steps + 1) for requests, steps in (_FEW, _LAST)) + 4 * _FINE[0]
+        return float(expected + (writes + steady) * _TRIED * both * len(PARAMETERS))
 
     def _structures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         (first,) = candidates
         targets, few = self._targets(self.reads), list[Candidate]()
         for channels, dies in product(_CHANNELS, sorted({max(1, round(factor * first.structure.dies)) for factor in _DIES})):
             structure = replace(first.structure, channels=channels, dies=dies)
-            self._tell(f"{channels} channels of {dies} dies")
+            self.runs.tell(f"{channels} channels of {dies} dies")
             model = self._model(replace(first, structure=structure), _READS, self.reads, _STARTS, self.seed)
             for values in self._starts("read", self.reads, replace(first, structure=structure), _READ_SHARES):
                 shown_here = model(np.array([values[name] for name in _READS]))
@@ -211,7 +235,7 @@ class DriveFit:
             for one in sorted(few, key=lambda one: one.cost):
                 best.setdefault(one.structure, []).append(one)
             few = [one for group in list(best.values())[:most] for one in group[:starts]]
-            self._tell(f"reads of {min(most, len(best))} structures")
+            self.runs.tell(f"reads of {min(most, len(best))} structures")
             few = [each for one in few for each in self._solve_anew(one, _READS, effort, self.reads)]
             self._weigh(min(few, key=lambda one: one.cost), self.reads)
         return few
@@ -221,10 +245,10 @@ class DriveFit:
         best = min(candidates, key=lambda one: one.cost)
 
         def attempts(one: Candidate, buffer: int) -> list[Candidate]:
-            self._tell(f"writes with {one.structure.channels} channels")
+            self.runs.tell(f"writes with {one.structure.channels} channels")
             one = replace(one, structure=replace(one.structure, buffer=buffer))
             starts = [self._starts("write", self.writes, one, shares) for shares in _WRITE_SHARES]
-            return self._solve(one, _WRITES, self.writes, starts, _FINE)
+            return self._solve(one, self.write_names, self.writes, starts, _FINE)
 
         every = [
             each for buffer in {self.flash.write_buffer} | ({0, MIB} if self.flash.group == 1 else set()) for each in attempts(best, buffer)
@@ -237,7 +261,7 @@ class DriveFit:
         every = list[Candidate]()
         for one in candidates:
             names = [*_STEADY, *(("write die time",) if self.writes and not one.structure.buffer else _WRITES)]
-            self._tell(f"steady state with {one.structure.channels} channels")
+            self.runs.tell(f"steady state with {one.structure.channels} channels")
             erase, pages = one.values["erase"], one.values["block pages"]
             starts = [
                 [{**one.values, "spare share": share, "block pages": factor * pages, "erase": factor * erase} for share in _SPARE]
@@ -266,9 +290,10 @@ class DriveFit:
             values = {f"{kind} overhead": over * shortest, f"link {kind} rate": best / link}
             values |= {"channel rate": best / structure.channels / inner} if kind == "read" else {}
             die = busy if kind == "read" else inner * busy
+            name = self.write_names[1] if kind == "write" else "read die time"
             if not (kind == "write" and structure.buffer):  # which hides how long a program takes
                 die = min(die, max(single - over * shortest - flash.unit_size * link * SECONDS / best, single / 10))
-            starts.append({**one.values, **values, f"{kind} die time": die})
+            starts.append({**one.values, **values, name: die})
         return starts
 
     def _solve(
@@ -299,8 +324,11 @@ class DriveFit:
         weights = self._weights(figures)
 
         def model(point: Floats) -> Floats:
-            drive = drive_with(self.flash, one.structure, {**one.values, **dict(zip(names, point.tolist(), strict=True))})
-            result: Floats = simulated_figures(Preset("fit", "ssd", "", drive, {}), figures, seed, requests) ** weights
+            try:
+                drive = drive_with(self.flash, one.structure, {**one.values, **dict(zip(names, point.tolist(), strict=True))})
+                result: Floats = self.runs(drive, figures, seed, requests) ** weights
+            except (InvalidParameterError, RefusedError):  # no such drive: a bound of the search
+                result = self._targets(figures) * _NO_DRIVE
             return result
 
         return model

@@ -1,23 +1,32 @@
-"""A flash drive from its figures: another drive's preset is fitted to two thirds of them, and judged by the third that it has not seen."""
+"""A flash drive from its figures, or from a table of what it shows under load.
+
+Another drive's preset is fitted to two thirds of them, and judged by the third that it has not seen.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from flashsim.apps.calibration.cells import Estimate
 from flashsim.apps.calibration.data_sheet import document_of
 from flashsim.apps.calibration.drive_figures import DriveFigure
 from flashsim.apps.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
 from flashsim.apps.calibration.figure_runs import simulated_figures
+from flashsim.apps.calibration.load_fit import FACTORS, LEAST_ROWS, LoadFit, bases, capacity_of, factors_of
+from flashsim.apps.calibration.validation.under_load import LOAD, LoadRow
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.preset_files import as_toml
 from flashsim.core.protocols import Progress
+from flashsim.core.request import OPERATIONS, READ, WRITE
 from flashsim.core.rng import generator
+from flashsim.core.units import MICROSECONDS
 from flashsim.device import presets
 from flashsim.device.presets import Preset
+from flashsim.experiments.runs.jobs import Settings
 
 #: Requests of a load of the final drive.
 _FINAL = 20_000
@@ -37,6 +46,8 @@ class Identification:
     kept: Sequence[bool]
     measured: Sequence[float]
     estimates: Sequence[Estimate]
+    #: What could be fitted.
+    parameters: Sequence[str] = tuple(PARAMETERS)
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a figure: the load, the value, as the drive shows it, the difference as a share, and whether the fit did not see it."""
@@ -49,12 +60,25 @@ class Identification:
         ]  # fmt: skip
 
     def errors(self, kept: bool) -> list[dict[str, Any]]:
-        """A row a kind of figures: their number, and the median and the largest difference, of those kept back or those fitted."""
+        """One row per kind of figures, kept back or fitted: their number, the median and the largest difference, and a bound.
+
+        Nine of ten further figures of the kind are within the bound of those that were kept back, if differences are normal: Student's t
+        times their root mean square.  Differences of fitted figures bound nothing.
+        """
         groups = dict[str, list[float]]()
         for row in self.rows():
             if row["kept"] == kept:
                 groups.setdefault(row["kind"], []).append(abs(row["difference"]))
-        return [{"kind": kind, "figures": len(each), "median": float(np.median(each)), "worst": max(each)} for kind, each in groups.items()]
+        return [
+            {
+                "kind": kind,
+                "figures": len(each),
+                "median": float(np.median(each)),
+                "worst": max(each),
+                "bound": _bound(each) if kept else None,
+            }
+            for kind, each in groups.items()
+        ]
 
     @property
     def notes(self) -> list[str]:
@@ -65,7 +89,12 @@ class Identification:
     @property
     def unknown(self) -> list[str]:
         identified = {one.name for one in self.estimates if not one.unknown}
-        return [name for name in PARAMETERS if name not in identified]
+        return [name for name in self.parameters if name not in identified]
+
+    @property
+    def telling(self) -> list[str]:
+        """Figures that would tell what is unknown."""
+        return [f"{name}: {PARAMETERS[name][3]}" for name in self.unknown if name in PARAMETERS]
 
     def as_dict(self) -> dict[str, Any]:
         parameters = [vars(one) | {"unknown": one.unknown} for one in self.estimates]
@@ -76,12 +105,20 @@ class Identification:
             "errors": errors,
             "estimates": parameters,
             "unknown": self.unknown,
+            "telling": self.telling,
         }
 
     def text(self) -> str:
         comments = [f"Fitted to {self.kept.count(False)} figures, from {self.base}; {self.kept.count(True)} others were kept back."]
-        comments += [f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}" for each in self.errors(True)]
+        comments += [
+            f"Kept back, {each['kind']}: median {each['median']:.1%} off, worst {each['worst']:.1%}; nine of ten within {each['bound']:.1%}"
+            for each in self.errors(True)
+        ]
         return as_toml(document_of(self.preset), comments + self.notes)
+
+
+def _bound(differences: Sequence[float]) -> float:
+    return float(student.ppf(0.95, len(differences)) * np.sqrt(np.mean(np.square(differences))))
 
 
 def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:
@@ -108,13 +145,12 @@ def identify(
     Raises
     ------
     RefusedError, InvalidParameterError
-        The base is no flash drive, or has pages of different times; there are too few figures.
+        The base is no single flash drive; there are too few figures.
     """
     source = presets.load(base)
     flash = source.flash
-    if flash is None or flash.read_pages or flash.program_pages:
-        what = "is no flash drive" if flash is None else "has pages with times of their own, which figures do not tell"
-        raise RefusedError(f"preset: {source.name} {what}")
+    if flash is None or source.array is not None:
+        raise RefusedError(f"preset: {source.name} is no single flash drive")
     flash = replace(  # no figure tells the host's share of a latency apart, and no drive could be faster than the base's
         flash, read_submission=0, read_latency=flash.read_latency + flash.read_submission,
         write_submission=0, write_latency=flash.write_latency + flash.write_submission,
@@ -140,4 +176,83 @@ def identify(
     origins |= {f"{kind}_submission": f"in {kind}_latency" for kind in ("read", "write") if f"{kind}_submission" in source.sources}
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
     preset = Preset(name, "ssd", title, drive, sources)
-    return Identification(preset, source.name, figures, kept, simulated_figures(preset, figures, seed + 1, _FINAL).tolist(), parameters)
+    names = [name for name in PARAMETERS if flash.slc_cache or name != "cache write time"]
+    measured = simulated_figures(preset, figures, seed + 1, _FINAL).tolist()
+    return Identification(preset, source.name, figures, kept, measured, parameters, names)
+
+
+@dataclass(frozen=True)
+class RowLoad:
+    """The load of a row of a table under load, as its probe meets it."""
+
+    #: READ or WRITE; requests a second of the background.
+    operation: int
+    background: float
+
+    def __str__(self) -> str:
+        return f"{OPERATIONS[self.operation]} beside {self.background:,.0f}/s"
+
+
+@dataclass(frozen=True)
+class RowFigure(DriveFigure):
+    """A figure of a row of a table under load."""
+
+    @property
+    def kind(self) -> str:
+        return "rate under load" if self.name == "iops" else f"{OPERATIONS[self.load.operation]} {self.name} under load"
+
+
+def _figures_of(row: LoadRow, values: Mapping[str, float]) -> list[RowFigure]:
+    """Figures of a row that `values` has (a row's, or a simulated drive's), by the row's columns."""
+    result = list[RowFigure]()
+    for column in row.values:
+        if column not in LOAD:
+            kind, _, name = column.removesuffix("_us").partition("_")
+            load: Any = RowLoad(WRITE if kind == "write" else READ, row.values["background_per_s"])
+            is_rate = column == "achieved_per_s"
+            result.append(RowFigure(load, "iops" if is_rate else name, values[column] * (1 if is_rate else MICROSECONDS)))
+    return result
+
+
+def identify_under_load(
+    base: str | None,
+    name: str,
+    title: str,
+    rows: Sequence[LoadRow],
+    capacity: int | None,
+    settings: Settings,
+    progress: Progress | None = None,
+) -> Identification:
+    """Fit a drive to rows of a table under load, every third of which, by its rate, is kept back; then, for the preset, to all of them.
+
+    The base is the one of several presets that shows the rows best, unless it is given.
+
+    Raises
+    ------
+    RefusedError, InvalidParameterError
+        The base has no mechanisms under load; there are too few rows, or they differ in capacity.
+    """
+    if len(rows) < LEAST_ROWS:
+        raise InvalidParameterError("figures", len(rows), f"at least {LEAST_ROWS} rows of one drive are needed")
+    if base and base not in bases():
+        raise RefusedError(f"preset: {base} does not say what interrupts its programs, as {', '.join(bases())} do")
+    order = sorted(rows, key=lambda row: row.values["background_per_s"])
+    kept = [place % 3 == 1 for place in range(len(order))]
+    fit = LoadFit([base] if base else bases(), capacity_of(order), settings, progress)
+    first, factors = fit.run([row for row, away in zip(order, kept, strict=True) if not away])
+    shown = fit.shown(order, first, factors)
+    factors = fit.fit_all(order, first, factors)
+    estimates = fit.intervals(order, first, factors)
+    source, drive = presets.load(first.name), first.flash(factors)
+    fields = {field: one for one in estimates for field in FACTORS[one.name][0]}
+    origins = {
+        field: "a guess: the rows do not tell it" if one.unknown else f"identified ({one.name}: {one.value:.3g} times {source.name}'s)"
+        for field, one in fields.items()
+    }
+    origins |= {"capacity": "as given" if capacity else "the part in use", "channels": "identified: the best of three numbers of dies"}
+    sources = dict.fromkeys(source.sources, f"as {source.name}: the rows do not tell it") | origins
+    pairs = [(figure, away) for row, away in zip(order, kept, strict=True) for figure in _figures_of(row, row.values)]
+    measured = [figure.value for row, values in zip(order, shown, strict=True) for figure in _figures_of(row, values)]
+    preset = Preset(name, "ssd", title, replace(drive, capacity=capacity or drive.capacity), sources)
+    figures, away = [each for each, _ in pairs], [each for _, each in pairs]
+    return Identification(preset, source.name, figures, away, measured, estimates, factors_of(first))

@@ -143,6 +143,17 @@ class DriveState:
         #: The most write ids that writing a page can take.
         self.ids_of_page = int(self.control.plan_rows) if self.control.map_pages else 2
 
+    def outline(self) -> tuple[Any, ...]:
+        """What a new drive has in common with those whose content it can take over: geometry, thresholds, and sizes of tables."""
+        return self.parameters.ftl, self.control.tobytes(), self.buffer.tobytes(), *(each.shape for each in self.flash)
+
+    def take_content(self, other: DriveState) -> None:
+        """Hold what a drive of the same `outline` holds, whose times may be others."""
+        for own, given in zip(self.flash, other.flash, strict=True):
+            for column in own.dtype.names or (...,):  # a record is written by its fields
+                own[column] = given[column]
+        self.expect_use()
+
     @property
     def ids_left(self) -> int:
         """Pages that can be written and trimmed before write ids must be renumbered."""

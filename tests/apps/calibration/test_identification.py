@@ -119,6 +119,29 @@ def test_reads_do_not_depend_on_data_that_they_do_not_go_to(name: str, changed: 
     assert results_of(preset, loads, 1, 2000) == results
 
 
+@pytest.mark.parametrize("state", ["sequential", "steady"])
+def test_a_mixed_load_keeps_its_depth_and_its_share_and_one_run_serves_both_operations(state: str) -> None:
+    """Little's law: what is outstanding is the rate times the mean latency, of reads and writes together."""
+    preset = Preset("small", "ssd", "", build(SsdParameters, BASE), {})
+    for share, random in ((0.3, True), (0.7, False)):
+        loads = [DriveLoad(operation, depth=8, state=state, reads=share, random=random) for operation in (READ, WRITE)]
+        results = results_of(preset, loads[:1], 1, 3000)
+        reads, writes = (results[load] for load in loads)
+        assert results_of(preset, loads, 1, 3000) == results
+        assert sum(each["iops"] * each["mean"] for each in (reads, writes)) == pytest.approx(8e9, rel=0.1)
+        assert reads["iops"] / (reads["iops"] + writes["iops"]) == pytest.approx(share, abs=0.02)
+        assert reads["bandwidth"] == reads["iops"] * 4 * KIB and reads["write_amplification"] == writes["write_amplification"]
+
+
+def test_nearly_all_reads_are_as_reads_alone_and_nearly_all_writes_as_writes() -> None:
+    preset = presets.load("intel-x25e-64gb")
+    for operation, share in ((READ, 0.999), (WRITE, 0.001)):
+        alone, mixed = DriveLoad(operation, depth=4), DriveLoad(operation, depth=4, reads=share)
+        of_alone, of_mixed = (results_of(preset, [load], 1, 4000)[load] for load in (alone, mixed))
+        for name in ("iops", "mean", "p50"):
+            assert of_mixed[name] == pytest.approx(of_alone[name], rel=0.05), name
+
+
 @pytest.fixture
 def few_structures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer structures than a fit tries, and shorter runs, as both take long: the deep test has all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,21 +10,26 @@ from typing import Annotated, Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.calibration import drive_figures
+from flashsim.apps.calibration import drive_figures, figure_files
 from flashsim.apps.calibration.face._preset_file import preset_file
 from flashsim.apps.calibration.face.calibrate import CalibrationOutcome
-from flashsim.apps.calibration.identification import Identification
+from flashsim.apps.calibration.identification import Identification, identify_under_load
 from flashsim.apps.calibration.identification import identify as fit
+from flashsim.apps.calibration.validation import under_load
 from flashsim.core.activity import activity
+from flashsim.core.errors import InvalidParameterError, UnknownNameError, option
 from flashsim.experiments.presentation.plots import scatter_beside
 from flashsim.experiments.presentation.tables import Table, difference, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.fields import Name, Names, Size, Target, choice
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, Outcome
 
 _SHOWN = (("fitted", False), ("kept back", True))
+#: The drive that is changed, by default.
+_BASE = "micron-p300"
 
 
 class IdentificationOutcome(CalibrationOutcome):
@@ -50,37 +56,61 @@ class IdentificationOutcome(CalibrationOutcome):
         rows = [row | {name: row["show"](row[name]) for name in ("value", "shown")} for row in rows]
         columns: dict[str, Any] = {"kept back": "load"} | same("figure", "value", "shown") | {"differs by": ("difference", difference)}
         yield from (f"{self.title}\n", Table.of(rows, columns), "")
-        columns = {"figures of": "kind", "number": "figures"} | {name: (name, "{:.1%}".format) for name in ("median", "worst")}
         for title, kept in _SHOWN:
+            columns = {"figures of": "kind", "number": "figures"} | {name: (name, "{:.1%}".format) for name in ("median", "worst")}
+            columns |= {"nine of ten within": ("bound", "{:.1%}".format)} if kept else {}
             yield from (Table.of(self.result.errors(kept), columns, title=f"differences of figures {title}"), "")
         if estimates := [str(one) for one in self.result.estimates if not one.unknown]:
             yield from (*estimates, "")
         yield from (Explanation(f"{note}.") for note in self.result.notes)
         if self.result.unknown:
             yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")
+        if self.result.telling:
+            yield Explanation(f"These would: {'; '.join(self.result.telling)}.")
 
     def _draw(self) -> Figure:
         return scatter_beside(self.summary(), "value", "shown", "kept", ("kept back", "fitted"))
 
 
+def _rows_of(file: Path, drive: str | None) -> list[under_load.LoadRow]:
+    """Rows of one drive of a table under load."""
+    rows = under_load.read(file)
+    drives = list(dict.fromkeys(row.drive for row in rows))
+    if drive is not None and drive not in drives:
+        raise UnknownNameError("drive", drive, drives)
+    if drive is None and len(drives) > 1:
+        raise InvalidParameterError("figures", f"{len(drives)} drives", "name one of them with " + option("drive"))
+    return [row for row in rows if row.drive == (drive or drives[0])]
+
+
 @operation
 def identify(
-    figures: Annotated[Any, Names("A table (CSV or TOML), or fio's JSON beside its logs.", "FILE")],
+    figures: Annotated[Any, Names("A table (CSV or TOML), also of latencies under load, or fio's JSON or text.", "FILE")],
     *,
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
-    preset: Annotated[str, Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",))] = "micron-p300",
+    preset: Annotated[
+        str | None,
+        Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",)),
+    ] = None,
+    drive: Annotated[str | None, Name("Drive of a table under load; by default the only one.", "NAME")] = None,
     capacity: Annotated[Any, Size("Bytes that the host can address; by default the base's.")] = None,
     state: Annotated[
         str, Name("Of the drive before the writes of fio, which does not tell it.", "STATE", parse=choice(*drive_figures.STATES))
     ] = ("steady"),
     seed: fields.Seed = 0,
+    jobs: fields.Jobs = None,
     force: fields.Force = False,
 ) -> IdentificationOutcome:
     """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
 
     A table has a row a figure: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate`` (requests a
-    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``figure`` (iops, bandwidth, mean, p50,
-    p90, p99, p99.9 or write_amplification) and ``value``. Parameters come with 95 % intervals; those that no figure tells are named.
+    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``reads`` (share of a mixed load),
+    ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9 or write_amplification) and ``value``. Of fio, JSON (beside its logs) and the
+    text that it prints are read, as pasted. A table under load has one row per load: columns ``drive``, ``used_gib``,
+    ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes it.
+
+    Parameters come with 95 % intervals; those that no figure tells are named. The base is ``micron-p300``, under load the nearest of the
+    presets that say what interrupts a program. A fit that is interrupted goes on where it stopped.
 
     Examples::
 
@@ -91,11 +121,19 @@ def identify(
     >>> import flashsim as fs
     >>> fs.identify("figures.csv", preset="micron-p300").save("mine.toml")  # doctest: +SKIP
     """
-    target = preset_file(out, "identified.toml")
-    shown = [figure for file in figures for figure in drive_figures.read(Path(file), state)]
-    name = Path(target).stem
+    files = [Path(file) for file in figures]
+    name, tables = Path(preset_file(out, "identified.toml")).stem, [under_load.is_table(file) for file in files]
+    if any(tables) and len(files) > 1:
+        raise InvalidParameterError("figures", f"{len(files)} files", "a table under load stands alone")
     with activity("fitting") as progress:
-        outcome = IdentificationOutcome(fit(preset, name, f"{name}, from figures", shown, capacity, seed, progress))
+        if any(tables):
+            settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, seed=seed)
+            title = f"{name}, from latencies under load"
+            result = identify_under_load(preset, name, title, _rows_of(files[0], drive), capacity, settings, progress)
+        else:
+            shown = [figure for file in files for figure in figure_files.read(file, state)]
+            result = fit(preset or _BASE, name, f"{name}, from figures", shown, capacity, seed, progress)
+    outcome = IdentificationOutcome(result)
     if out is not None:
         out.write_text(outcome.text(), encoding="utf-8")
     return outcome

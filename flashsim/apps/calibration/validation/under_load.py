@@ -37,6 +37,7 @@ from flashsim.core.request import READ, WRITE
 from flashsim.core.units import GIB, SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
+from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
 from flashsim.execution.compiled_loop import CompiledLoop
 from flashsim.execution.scheduled_threads import COMPLETED, PAGE, ScheduledThreads, forget_counts, percentile
@@ -46,12 +47,14 @@ from flashsim.experiments.runs.jobs import Job, Settings, make
 
 #: Reads, and writes, of the probe that percentiles are taken of at scale 1: twenty are beyond the 99.9th.
 SAMPLES = 20_000
-#: Shares of the probe's reads, or writes, whose longest latency each percentile is, by its name.
-_SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+#: Shares of the probe's reads, or writes, whose longest latency each percentile is, by its name; the judged ones among them.
+_SHARES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+_JUDGED = ("p50", "p99", "p99.9")
 _OPERATIONS = {"read": READ, "write": WRITE}
-#: What is judged, by the file's columns, and the columns that say what the load is.
-MEASURES = ("achieved_per_s", *(f"{kind}_{name}_us" for kind in _OPERATIONS for name in _SHARES))
-_LOAD = ("used_gib", "background_per_s", "probe_per_s")
+#: What is judged, by the file's columns, the further columns that a file may have, and the columns that say what the load is.
+MEASURES = ("achieved_per_s", *(f"{kind}_{name}_us" for kind in _OPERATIONS for name in _JUDGED))
+FURTHER = tuple(f"{kind}_{name}_us" for kind in _OPERATIONS for name in _SHARES if name not in _JUDGED)
+LOAD = ("used_gib", "background_per_s", "probe_per_s")
 #: The share of what was offered below which a row is saturated.
 _ACHIEVED = 0.98
 #: Every plane collects about so often while latencies are counted, as planes may do it all at once; what is played before, as a share of
@@ -59,6 +62,9 @@ _ACHIEVED = 0.98
 _CYCLES, _WARM_UP, _LONGEST = 3, 1 / 3, 300 * SECONDS
 #: The share of a preset's capacity that may be in use: 894.3 GiB are the whole of 960 GB.
 _LEAST_USED, _MOST_USED = 0.01, 1.01
+#: Steady states of this process by what they depend on, with the write amplification, and how many are kept at most.
+_STEADY: dict[Any, tuple[Original[Any], float]] = {}
+_MOST_STEADY = 2
 #: Requests a second of threads at least, if they ask for any.
 _LEAST_RATE = 0.1
 
@@ -79,7 +85,16 @@ class LoadRow:
 
 def read(path: Path) -> list[LoadRow]:
     """Rows of a table (CSV), of which further columns are left out; a file that is none, or misses something, is refused."""
-    return [_row(row, where) for row, where in rows_of(path, "under_load", ("drive", *_LOAD, *MEASURES))]
+    return [_row(row, where) for row, where in rows_of(path, "under_load", ("drive", *LOAD, *MEASURES))]
+
+
+def is_table(path: Path) -> bool:
+    """True if a file begins as a table under load does."""
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            return set(LOAD) <= {name.strip() for name in lines.readline().split(",")}
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def rows_of(path: Path, parameter: str, needed: Sequence[str]) -> list[tuple[Mapping[str, str | None], str]]:
@@ -118,7 +133,8 @@ def numbers_of(
 def _row(row: Mapping[str, str | None], where: str) -> LoadRow:
     if not row["drive"]:
         raise InvalidParameterError(f"{where}: drive", "''", "a name is needed")
-    return LoadRow(row["drive"], numbers_of(row, where, (*_LOAD, *MEASURES), maybe_zero=("background_per_s",)))
+    names = (*LOAD, *MEASURES, *(name for name in FURTHER if row.get(name)))
+    return LoadRow(row["drive"], numbers_of(row, where, names, maybe_zero=("background_per_s",)))
 
 
 def presets_of(drives: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
@@ -153,9 +169,14 @@ def _check(row: LoadRow, name: str) -> None:
 
 
 def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps: Mapping[str, str]) -> dict[str, float]:
-    """Rate and latencies of a drive under a load, by measure."""
-    original, cycle = _in_use(preset, load["used_gib"], scale, seed)
+    """Rate and latencies of a preset's drive under a load, by measure."""
+    return serve(*_in_use(preset, load["used_gib"], scale, seed), load, scale, seed)
+
+
+def serve(original: Original[Device], cycle: float, load: Mapping[str, float], scale: float, seed: int) -> dict[str, float]:
+    """Rate and latencies of a copy of a drive (see `in_use`) under a load, by measure."""
     device = original.copy()
+    preset = device.preset.name
     assert device.preset.flash is not None
     samples, requests = max(1, round(SAMPLES * scale)), round(_CYCLES * scale * cycle)
     threads = ScheduledThreads(load["background_per_s"], load["probe_per_s"], seed=seed)
@@ -182,19 +203,30 @@ def play(preset: str, load: Mapping[str, float], scale: float, seed: int, stamps
 
 @lru_cache(maxsize=1)
 def _in_use(preset: str, used: float, scale: float, seed: int) -> tuple[Original[Device], float]:
+    return in_use(presets.load(preset), used, scale, seed)
+
+
+def in_use(whole: Preset, used: float, scale: float, seed: int) -> tuple[Original[Device], float]:
     """A part of a drive in steady state, so many GiB of the whole in use, and writes between two collections of a plane, of all planes."""
-    whole = presets.load(preset)
     if whole.flash is None:
-        raise RefusedError(f"under_load: {preset} is no flash drive")
+        raise RefusedError(f"under_load: {whole.name} is no flash drive")
     if used < whole.capacity // GIB:
         capacity = max(1, int(used * GIB) // whole.flash.unit_size) * whole.flash.unit_size
         whole = replace(whole, parameters=replace(whole.flash, capacity=capacity))
     part = part_in_use(whole, max(1, scale))
     assert part.flash is not None
     device = Device(part)
-    reached = device.precondition(parse_state("steady", part, seed))
-    cycle = part.flash.pools * part.flash.slots_per_block / max(1.0, reached.write_amplification)
-    return Original(device, device.arrays), cycle
+    content = device.content
+    outline = seed, content.outline()
+    if outline in _STEADY:  # only times differ, which the state does not depend on
+        like, amplification = _STEADY[outline]
+        content.take_content(like.copy())
+    else:
+        amplification = device.precondition(parse_state("steady", part, seed)).write_amplification
+        while len(_STEADY) >= _MOST_STEADY:
+            _STEADY.pop(next(iter(_STEADY)))
+        _STEADY[outline] = Original(content, [*content.flash]), amplification
+    return Original(device, device.arrays), part.flash.pools * part.flash.slots_per_block / max(1.0, amplification)
 
 
 @dataclass(frozen=True)
@@ -253,7 +285,7 @@ def validate(path: Path, named: Mapping[str, str], settings: Settings, progress:
         _check(row, found[row.drive])
     shares, jobs = -(-settings.jobs // len(found)), []
     for number, row in enumerate(rows):
-        preset, load = found[row.drive], {name: row.values[name] for name in _LOAD}
+        preset, load = found[row.drive], {name: row.values[name] for name in LOAD}
         label, group = f"{row.drive} at {load['background_per_s']:,.0f}", f"{preset}, {load['used_gib']:g} GiB, {number % shares}"
         how: dict[str, Any] = {"scale": settings.scale, "seed": settings.seed}
         job = Job.of(play, label, group, preset=preset, load=load, stamps=kept.stamps([preset]), **how)
