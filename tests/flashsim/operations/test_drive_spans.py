@@ -68,7 +68,8 @@ def test_spans_account_for_busy_times_and_counters(preset: presets.Preset) -> No
     on_dies = spans[spans["server"] < drive.dies]
     for cause, reason in enumerate(CAUSES):  # drives without an SLC cache count no folding
         own = on_dies[on_dies["cause"] == cause]["kind"]
-        assert np.isin(own, (PROGRAM, MOVE)).sum() == told.get(f"programs_{reason}", 0)
+        # units that are programmed at once are counted each, and are one span
+        assert np.isin(own, (PROGRAM, MOVE)).sum() * drive.group == told.get(f"programs_{reason}", 0)
         assert (own == ERASE).sum() == told.get(f"erases_{reason}", 0)
     for_host = spans[(spans["request"] >= 0) & (spans["cause"] == HOST)]
     rows = np.searchsorted(completions["id"], for_host["request"])
