@@ -54,8 +54,8 @@ def check_members(kind: str, values: Mapping[str, Any]) -> None:
 def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
     """A preset as the text of its file: names, then sections in which every value has its source.
 
-    `document`: texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false, or
-    rows of numbers; `comments`: lines that stand above the sections.
+    `document`: texts by name, and sections: ``{"value": ..., "source": ...}`` by name, where a value is text, a number, true or false,
+    several texts, or rows of numbers; `comments`: lines that stand above the sections.
 
     >>> values = {"heads": {"value": 4, "source": "counted"}, "zones": {"value": [[10, 1.5], [20, 2]], "source": "measured"}}
     >>> print(as_toml({"name": "mine", "parameters": values}, ["As measured."]), end="")
@@ -82,10 +82,11 @@ def as_toml(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
 
 def _value_lines(name: str, entry: Mapping[str, Any]) -> list[str]:
     value, source = entry["value"], _entry(str(entry["source"]))
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence) and not isinstance(value, str) and not all(isinstance(each, str) for each in value):
         rows = [f"    [{', '.join(_entry(number) for number in row)}]," for row in value]
         return [f"{name}.value = [", *rows, "]", f"{name}.source = {source}"]
-    return [f"{name} = {{ value = {_entry(value)}, source = {source} }}"]
+    shown = _entry(value) if isinstance(value, str) or not isinstance(value, Sequence) else f"[{', '.join(map(_entry, value))}]"
+    return [f"{name} = {{ value = {shown}, source = {source} }}"]
 
 
 def _entry(value: str | float) -> str:

@@ -1,0 +1,95 @@
+"""A disk from the figures of a data sheet: another disk's zones, arm and cache are scaled until it shows them."""
+
+from dataclasses import replace
+from typing import Any
+
+from flashsim.apps.calibration.nominal_figures import figures
+from flashsim.core.errors import RefusedError
+from flashsim.core.units import MB, MINUTES, format_size
+from flashsim.device.figures import CitedFigures
+from flashsim.device.presets import Preset
+from flashsim.hdd.parameters import HddParameters
+
+#: Links that a drive may have, bytes a second, and how many times as fast as its outermost track one is at least.
+_LINKS = {"Serial ATA, 6 Gbit/s": 600 * MB, "Serial Attached SCSI, 12 Gbit/s": 1200 * MB, "Serial Attached SCSI, 24 Gbit/s": 2400 * MB}
+_AHEAD = 1.5
+_SEEKS = ("seek_single", "seek_average", "seek_full", "seek_formula", "seek_table", "seek_first")
+_ROUNDS, _MET = 8, 0.005
+
+
+def rotation_of(rpm: float) -> int:
+    """Time of a revolution, ns."""
+    return round(MINUTES / rpm)
+
+
+def disk_like(
+    preset: Preset, cited: CitedFigures, capacity: int | None, rotation: int | None, cache: int | None, heads: int | None
+) -> tuple[Preset, dict[str, str]]:
+    """A disk that shows the figures of a data sheet, and the sources of what was changed.
+
+    The outermost zone's rate scales the sectors of all tracks, the mean seek all seeks, and the capacity the cylinders of all zones.  Half
+    of the cache holds what was read ahead, in segments of the base's size, and half what is written behind.
+
+    Raises RefusedError: the disk has an array, or tracks with numbers of their own.
+    """
+    disk = preset.disk
+    assert disk is not None
+    if preset.array or disk.slips or disk.defects or any(len(row) > 2 for row in disk.zones):
+        raise RefusedError(f"preset: {preset.name} is an array, or has zones with skews, slips or defects, which no data sheet tells")
+    reasons, changes = dict[str, str](), dict[str, Any]()
+    for name, value in (("rotation", rotation), ("heads", heads)):
+        if value:
+            changes[name], reasons[name] = value, "data sheet"
+    if cache:
+        changes |= _with_cache(disk, cache)
+        reasons |= {"segments": f"estimate: as many as half of {format_size(cache)} hold", "write_behind": "estimate: the other half"}
+    if rate := cited.sequential_read:
+        name, link = next(((name, link) for name, link in _LINKS.items() if link > _AHEAD * rate), ("", disk.link_rate))
+        changes |= {"bus_read": 0, "bus_write": 0, "bulk_transfer": 0, "link_rate": link}
+        reasons["link_rate"] = f"estimate: {name}" if name else f"estimate: as {preset.name}"
+        reasons["zones"] = "fitted: the data sheet's sequential read on the outermost tracks; estimate: inner ones in proportion"
+    if cited.mean_seek:
+        reasons |= dict.fromkeys(
+            (*_SEEKS, "seek_formula", "seek_table", "seek_first"), "fitted: the data sheet's mean seek, all in proportion"
+        )
+    if capacity:
+        reasons |= {"capacity": "data sheet"} | ({} if "zones" in reasons else {"zones": "data sheet: capacity"})
+    wanted = (capacity or disk.capacity) // disk.sector_size * disk.sector_size
+    disk = _holding(disk, wanted, **changes)
+    for _ in range(_ROUNDS):
+        for each in figures(
+            replace(preset, parameters=disk, cited=cited), [name for name in cited.as_dict() if name != "rotational_latency"]
+        ):
+            ratio = each.measured / (each.cited or 1)
+            if each.name == "mean_seek":
+                disk = replace(disk, **_seeks(disk, 1 / ratio))
+            elif abs(ratio - 1) > _MET:
+                zones = tuple((row[0], max(4, round(row[1] / ratio))) for row in disk.zones)
+                disk = _holding(disk, wanted, zones=zones)
+    return replace(preset, parameters=disk), reasons
+
+
+def _holding(disk: HddParameters, capacity: int, **changes: Any) -> HddParameters:
+    """The disk with changes, and with as many times as many cylinders as the capacity needs."""
+    zones, heads = changes.pop("zones", disk.zones), changes.get("heads", disk.heads)
+    sectors = sum(int(row[0]) * int(row[1]) for row in zones) * heads
+    cylinders = capacity // disk.sector_size / sectors
+    zones = tuple((max(1, int(row[0] * cylinders) + 1), *row[1:]) for row in zones)
+    return replace(disk, capacity=capacity, zones=zones, **changes)
+
+
+def _seeks(disk: HddParameters, factor: float) -> dict[str, Any]:
+    """All seek times, scaled."""
+    times = {name: max(1, round(getattr(disk, name) * factor)) for name in _SEEKS[:3] if getattr(disk, name)}
+    rows = {
+        "seek_formula": tuple((row[0], *(value * factor for value in row[1:])) for row in disk.seek_formula),
+        "seek_table": tuple((row[0], row[1] * factor) for row in disk.seek_table),
+        "seek_first": tuple((row[0] * factor,) for row in disk.seek_first),
+    }
+    return times | rows
+
+
+def _with_cache(disk: HddParameters, cache: int) -> dict[str, Any]:
+    half = cache // 2 // disk.sector_size * disk.sector_size
+    each = disk.segment_size or disk.read_ahead
+    return {"write_behind": half} | ({"segments": max(1, half // each)} if each else {})
