@@ -34,7 +34,7 @@ class CitedFigures:
     random_write: int | None = _maybe(duration("a write of 4 KiB anywhere, alone on a drive with free blocks", 1))
     random_write_iops: int | None = _maybe(count("writes of 4 KiB a second, many outstanding, on a drive with free blocks"))
     steady_write_iops: int | None = _maybe(
-        count("writes of 4 KiB (a mapping unit, if larger) a second to all of a full drive, as they last")
+        count("writes of 4 KiB (of mapping_unit, if larger) a second to all of a full drive, as they last")
     )
     sequential_write_full: int | None = _maybe(rate("writes of 1 MiB in order once the SLC cache is full"))
     page_read: int | None = _maybe(duration("a read of 8 KiB anywhere, alone on the drive", 1))

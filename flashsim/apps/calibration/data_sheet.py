@@ -7,7 +7,7 @@ from typing import Any
 
 from flashsim.apps.calibration.disk_changes import disk_like
 from flashsim.apps.calibration.energy_figures import energy_like
-from flashsim.apps.calibration.flash_changes import FlashChanges, with_capacity, with_chips, with_slc_cache
+from flashsim.apps.calibration.flash_changes import FlashChanges, slc_changes, with_capacity, with_chips
 from flashsim.apps.calibration.nominal_figures import NominalFigure, figures
 from flashsim.core.errors import FlashsimWarning, InvalidParameterError, RefusedError
 from flashsim.core.parameters import build, describe
@@ -32,8 +32,8 @@ DECIDES = {
     "sequential_write_full": "program",
     "steady_write_iops": "blocks_per_plane",
 }
-#: Rounds of all figures, and of those after long writes; the difference at which one is met, and that beyond which it is said not to be.
-_ROUNDS, _LONG_ROUNDS, _MET, _MISSED = 12, 6, 0.01, 0.03
+#: Rounds of all figures, and of those after long writes; the differences at which one is met, and that beyond which it is said not to be.
+_ROUNDS, _LONG_ROUNDS, _MET, _MET_LONG, _MISSED = 12, 6, 0.01, 0.02, 0.03
 #: The difference beyond which figures are taken to contradict each other.
 _MOST_MISSED = 0.5
 #: Flash of the drive that is tried: a part of a large drive shows the same figures.  An SLC cache takes all that is written then.
@@ -151,51 +151,48 @@ def _flash_like(
     preset: Preset, base: SsdParameters, name: str, sheet: DataSheet, progress: Progress | None
 ) -> tuple[Preset, dict[str, str], list[NominalFigure]]:
     """The drive, the source of each parameter that was changed, and its figures."""
-    flash, reasons = _with_sheet(base, sheet)
-    preset = replace(preset, parameters=flash)
-    changes = FlashChanges(flash, name, sheet.shown, sheet.overprovisioning is not None)
+    drive, reasons = _with_sheet(base, sheet)
+    preset = replace(preset, parameters=drive)
+    changes = FlashChanges(base, name, sheet.shown, sheet.overprovisioning is not None)
     measured = dict[tuple[Any, str], NominalFigure]()
 
-    def measure(figure: str, drive: Preset) -> NominalFigure:
-        key = (drive.parameters, figure)
+    quick, long = ([each for each in DECIDES if each in sheet.shown and (each in LONG) == where] for where in (False, True))
+    rounds = [quick] * _ROUNDS + [long] * _LONG_ROUNDS + [quick] * (_ROUNDS if long else 0)
+
+    def measure(figure: str, number: int) -> NominalFigure:
+        key = (preset.parameters, figure)
         if key not in measured:
-            measured[key] = _figure(drive, figure)
+            if progress:
+                progress(number, len(rounds), figure.replace("_", " "))
+            measured[key] = _figure(preset, figure)
         return measured[key]
 
-    quick, long = ([each for each in DECIDES if each in sheet.shown and (each in LONG) == where] for where in (False, True))
-    for names, rounds in ((quick, _ROUNDS), (long, _LONG_ROUNDS), (quick if long else [], _ROUNDS)):
-        for number in range(rounds):
-            if all(abs(measure(each, preset).difference or 0) <= _MET for each in names):
-                break
-            for place, each in enumerate(names):
-                now = measure(each, preset)
-                if number < rounds - 1 and abs(now.difference or 0) > _MET:
-                    assert preset.flash is not None
-                    preset = replace(preset, parameters=changes.nearer(preset.flash, now))
-                if progress:
-                    progress(number + place / len(names), rounds, each.replace("_", " "))
-    return preset, reasons | changes.reasons, [measure(each, preset) for each in (*quick, *long)]
+    for number, names in enumerate(rounds):
+        for each in names:
+            now, flash = measure(each, number), preset.flash
+            if flash is not None and abs(now.difference or 0) > (_MET_LONG if each in LONG else _MET):
+                preset = replace(preset, parameters=changes.nearer(flash, now))
+    return preset, reasons | changes.reasons, [measure(each, len(rounds)) for each in (*quick, *long)]
 
 
 def _with_sheet(flash: SsdParameters, sheet: DataSheet) -> tuple[SsdParameters, dict[str, str]]:
     """The drive with what the data sheet says of itself, and the sources of that."""
-    reasons = dict[str, str]()
+    reasons, changes = dict[str, str](), dict[str, Any]()
     if sheet.mapping_unit:
-        flash, reasons["mapping_unit"] = with_chips(flash, mapping_unit=sheet.mapping_unit), "data sheet"
+        changes, reasons = {"mapping_unit": sheet.mapping_unit}, {"mapping_unit": "data sheet"}
+        if sheet.mapping_unit > 4 * KIB and not flash.code_word:
+            changes["code_word"], reasons["code_word"] = 4 * KIB, "estimate: so that a short read transfers no whole unit"
+        flash = with_chips(flash, **changes)
     if sheet.queue_depth:
         flash = replace(flash, queue_depth=sheet.queue_depth, queues=1, command_slots=0, slot_order="turns", command_slot=4 * KIB)
         reasons["queue_depth"] = "data sheet"
     share = flash.effective_overprovisioning if sheet.overprovisioning is None else sheet.overprovisioning
-    if sheet.slc_cache is not None:
-        flash, more = with_slc_cache(flash, sheet.slc_cache)
-        reasons |= more
-    if not flash.slc_cache and "sequential_write_full" in sheet.shown:
+    changes, more = ({}, {}) if sheet.slc_cache is None else slc_changes(flash, sheet.slc_cache)
+    if not changes.get("slc_cache", flash.slc_cache) and "sequential_write_full" in sheet.shown:
         raise RefusedError("write_mbps_after: there is no SLC cache; say how large it is (slc_cache)")
-    if sheet.capacity:
-        reasons["capacity"] = "data sheet"
-    if sheet.overprovisioning is not None:
-        reasons["blocks_per_plane"] = "data sheet: capacity and over-provisioning"
-    return with_capacity(flash, sheet.capacity or flash.capacity, share), reasons
+    more |= {"capacity": "data sheet"} if sheet.capacity else {}
+    more |= {} if sheet.overprovisioning is None else {"blocks_per_plane": "data sheet: capacity and over-provisioning"}
+    return with_capacity(flash, sheet.capacity or flash.capacity, share, **changes), reasons | more
 
 
 def _complain(missed: NominalFigure, base: str) -> None:

@@ -1,11 +1,13 @@
 """Changes of a flash drive that bring a figure nearer to a data sheet's: of the parameter that decides it, or of what bounds it."""
 
+import math
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from flashsim.apps.calibration.nominal_figures import NominalFigure
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.units import KIB, MB, MICROSECONDS, SECONDS, format_size
 from flashsim.ssd.parameters import SsdParameters
 
@@ -19,10 +21,16 @@ _LEAST_SLC = 50 * MICROSECONDS
 _SLC_PROGRAM = 200 * MICROSECONDS
 #: What a controller or a link that bounds a figure is busy for at least, and what a rate may be beyond a figure without bounding it.
 _BUSY, _BEYOND = 0.85, 1.05
+#: Share of the link's rate of reads above which writes are taken to be bounded by the link, too.
+_OF_LINK = 0.85
 #: Shares of spare flash between which a steady state may decide.
-_LEAST_SPARE, _MOST_SPARE = 0.02, 1.0
+_LEAST_SPARE, _MOST_SPARE = 0.02, 0.4
+#: How drives collect garbage whose steady state was measured under load: no write waits for a whole victim, or for another plane.
+_APART: dict[str, Any] = {"gc_slicing": True, "allocation": "dynamic", "multi_plane": False, "planes_per_die": 1}
 #: Erase blocks of a plane that must be left when dies are added.
 _LEAST_BLOCKS = 32
+#: How often more of something may be of no use.
+_VAIN = 2
 _MET = 0.01  #: The difference at which a figure is met.
 
 
@@ -47,32 +55,31 @@ def with_capacity(flash: SsdParameters, capacity: int, share: float, **changes: 
 
     Raises InvalidParameterError: it cannot have that capacity.
     """
-    pools = flash.pools
-    for name in ("channels", "packages_per_channel"):
-        pools = pools // getattr(flash, name) * changes.get(name, getattr(flash, name))
-    own = -(-flash.own_slc_blocks * flash.pools // pools)
-    units = -(-capacity // flash.unit_size) * (1 + share)
-    blocks = round(units / (pools * flash.slots_per_block)) + flash.gc_reserve + flash.spare_blocks + own
+    later = {name: changes.get(name, getattr(flash, name)) for name in ("channels", "packages_per_channel", "slc_cache", "slc_mode")}
+    pools = later["channels"] * later["packages_per_channel"] * flash.dies_per_package * flash.planes_per_die
+    own = later["slc_cache"] / (pools * flash.unit_size * max(1, flash.slc_pages)) if later["slc_mode"] == "static" else 0
+    blocks = round(-(-capacity // flash.unit_size) * (1 + share) / (pools * flash.slots_per_block)) + flash.spare_blocks + math.ceil(own)
+    blocks += changes.get("gc_reserve", flash.gc_reserve)
     try:
         return replace(flash, capacity=capacity, blocks_per_plane=blocks, **changes)
     except InvalidParameterError as problem:
+        if problem.parameter not in ("capacity", "blocks_per_plane"):
+            raise
         raise InvalidParameterError(
             "capacity", format_size(capacity), f"a drive of {share:.1%} more flash cannot have it: {problem}"
         ) from None
 
 
-def with_slc_cache(flash: SsdParameters, cache: int) -> tuple[SsdParameters, dict[str, str]]:
-    """A drive with an SLC cache of so many bytes, or without one, and the sources of what it needs besides."""
+def slc_changes(flash: SsdParameters, cache: int) -> tuple[dict[str, Any], dict[str, str]]:
+    """What an SLC cache of so many bytes changes, or none, with the sources."""
     if not cache:
-        return replace(flash, slc_cache=0, slc_program=0, slc_read=0, slc_idle=0), {}
-    changes: dict[str, Any] = {"slc_cache": cache}
-    reasons = {"slc_cache": "data sheet"}
-    if not flash.slc_cache:
-        least = 2 + flash.gc_streams + flash.placement_handles - 1
-        changes |= {"slc_mode": "dynamic", "slc_program": _SLC_PROGRAM, "gc_reserve": max(flash.gc_reserve, least), "gc_slicing": False}
-        reasons |= {"slc_mode": "estimate: free blocks, as in most drives for sale", "slc_program": "estimate: of cells with one bit"}
-        reasons |= {"gc_reserve": "estimate: the least with an SLC cache"} if changes["gc_reserve"] != flash.gc_reserve else {}
-    return replace(flash, **changes), reasons
+        return dict.fromkeys(("slc_cache", "slc_program", "slc_read", "slc_idle"), 0), {}
+    changes, reasons = {"slc_cache": cache}, {"slc_cache": "data sheet"}
+    if flash.slc_cache:
+        return changes, reasons
+    least = flash.gc_streams + flash.placement_handles + 1
+    more = {"slc_mode": "dynamic", "slc_program": _SLC_PROGRAM, "gc_reserve": max(flash.gc_reserve, least), "gc_slicing": False}
+    return changes | more, reasons | dict.fromkeys(more, "estimate: with an SLC cache in free blocks, as most drives for sale have")
 
 
 class FlashChanges:
@@ -80,11 +87,11 @@ class FlashChanges:
 
     def __init__(self, base: SsdParameters, name: str, shown: Collection[str], overprovisioned: bool) -> None:
         self._base, self._name = base, name
-        #: Writes that last are those of flash, not of the link or a cache.
-        self._lasting = "steady_write_iops" in shown
-        writes = "sequential_write_full" in shown or "sequential_write" in shown
-        #: Whether spare flash decides the steady state, as another figure decides the time of a program.
-        self._spare_decides = not overprovisioned and writes
+        self._shown, writes = shown, "sequential_write_full" in shown or "sequential_write" in shown
+        #: Whether spare flash decides the steady state, and whether rates of writes in order leave the time of a program to it.
+        self._spare_decides, self._program_is_free = not overprovisioned and writes, True
+        #: Measured values of figures when there was made more of something.
+        self._reached = dict[str, list[float]]()
         self.reasons = dict[str, str]()
 
     def nearer(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
@@ -126,15 +133,13 @@ class FlashChanges:
     def _written_in_order(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Writes go at the pace of the link, or of flash, if that is slower; as a steady state tells, data sheets give what lasts."""
         assert figure.cited is not None
-        ratio, lasting = figure.measured / figure.cited, self._lasting and not flash.slc_cache
-        if lasting and min(flash.link_write_rate, flash.link_read_rate) < _BEYOND * figure.cited < flash.link_read_rate:
+        lasting = "steady_write_iops" in self._shown and not flash.slc_cache and figure.cited < _OF_LINK * flash.link_read_rate
+        if lasting and flash.link_write_rate < _BEYOND * figure.cited:
             self.reasons["link_write_rate"] = "estimate: as of reads, since flash is slower"
             return replace(flash, link_write_rate=flash.link_read_rate)
-        if (lasting and flash.link_write_rate > _BEYOND * figure.cited) or figure.measured < 0.95 * min(
-            flash.link_write_rate, figure.cited
-        ):
+        if lasting or figure.measured < 0.95 * min(flash.link_write_rate, figure.cited):
             return self._programming(flash, figure)
-        return self._set(flash, figure, link_write_rate=max(1, round(flash.link_write_rate / ratio)))
+        return self._set(flash, figure, link_write_rate=max(1, round(flash.link_write_rate * figure.cited / figure.measured)))
 
     def _programming(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Another time of programs, into the SLC cache or not; more dies where chips would have to be much faster than the base's."""
@@ -149,6 +154,7 @@ class FlashChanges:
         if program < (_LEAST_SLC if cached else self._base.program / _FASTER) and figure.measured < figure.cited:
             return self._with_dies(flash, figure)
         self.reasons[name] = f"what the data sheet's {_words(figure)} leaves"
+        self._program_is_free &= not figure.name.startswith("sequential")
         if cached:
             return replace(flash, slc_program=program)
         return self._paced(with_chips(flash, **_scaled(flash, "program", program, "program_pages", "program_step", "program_long_step")))
@@ -172,10 +178,23 @@ class FlashChanges:
         assert figure.cited is not None
         spare = flash.effective_overprovisioning
         amplification = (1 + spare) / (2 * spare) * figure.measured / figure.cited
-        share = 1 / max(2 * amplification - 1, 1 / _MOST_SPARE)
-        flash = with_capacity(flash, flash.capacity, max(share, _LEAST_SPARE))
+        share = 1 / (2 * amplification - 1) if amplification > 1 / 2 else math.inf
+        if share > _MOST_SPARE and (apart := self._apart(flash)) != flash:
+            return apart
+        if self._program_is_free and not _LEAST_SPARE <= share <= _MOST_SPARE:
+            return self._programming(flash, figure)
+        flash = with_capacity(flash, flash.capacity, min(max(share, _LEAST_SPARE), _MOST_SPARE))
         besides = f"{flash.effective_overprovisioning:.1%} of flash besides the capacity decide the write amplification"
         self.reasons["blocks_per_plane"] = f"fitted: the data sheet's {figure.cited:,} writes a second in the steady state; {besides}"
+        return flash
+
+    def _apart(self, flash: SsdParameters) -> SsdParameters:
+        """The drive with planes that collect garbage as dies of their own, in slices; as it is where that is not possible."""
+        least = {"gc_reserve": max(flash.gc_reserve, 2 + flash.gc_streams + flash.placement_handles - 1)}
+        changes = _APART | least | {"dies_per_package": flash.dies_per_package * flash.planes_per_die}
+        with suppress(FlashsimError):
+            flash = replace(flash, **changes)
+            self.reasons |= dict.fromkeys(changes, "estimate: as drives of data centres collect garbage whose steady state was measured")
         return flash
 
     def _widened(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
@@ -192,35 +211,45 @@ class FlashChanges:
             self._with_dies: pages * (read + (0 if flash.cache_read else transfer)) / flash.dies / SECONDS,
             self._with_channels: pages * transfer / flash.channels / SECONDS,
         }
-        if figure.name == "random_read_iops":
-            commands = min(flash.queue_depth * flash.queues, flash.command_slots or flash.queue_depth * flash.queues)
+        most = flash.queue_depth * flash.queues
+        commands = min(most, flash.command_slots or most) if pages == figure.measured else flash.command_slots * flash.command_slot / size
+        if commands:
             busy[self._with_queue] = pages * (flash.read_submission + flash.read_latency) / commands / SECONDS
         return max(busy, key=lambda change: busy[change])(flash, figure)
 
     def _with_dies(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
-        if flash.blocks_per_plane < 2 * _LEAST_BLOCKS:
+        """Twice as many dies, and a write buffer that holds what all of them program and as much that gathers."""
+        if flash.blocks_per_plane < 2 * _LEAST_BLOCKS or not self._least(figure, "packages_per_channel"):
             return flash
-        self._least(figure, "packages_per_channel")
-        spare = flash.effective_overprovisioning
-        return self._paced(with_capacity(flash, flash.capacity, spare, packages_per_channel=2 * flash.packages_per_channel))
+        changes = {"packages_per_channel": 2 * flash.packages_per_channel}
+        if 0 < flash.write_buffer < 4 * flash.pools * flash.group * flash.unit_size:
+            changes["write_buffer"] = 2 * flash.write_buffer
+            self.reasons["write_buffer"] = f"estimate: as {self._name}, in proportion to its dies"
+        return self._paced(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
 
     def _with_channels(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Faster channels, up to the fastest of these years; then twice as many, with as many dies where packages can be divided."""
         if faster := [rate for rate in _CHANNEL_RATES if rate > flash.channel_rate]:
-            self._least(figure, "channel_rate")
-            return with_chips(flash, channel_rate=faster[0])
-        self._least(figure, "channels", "packages_per_channel")
-        packages = -(-flash.packages_per_channel // 2)
-        changes = {"channels": 2 * flash.channels, "packages_per_channel": packages}
+            return with_chips(flash, channel_rate=faster[0]) if self._least(figure, "channel_rate") else flash
+        if not self._least(figure, "channels", "packages_per_channel"):
+            return flash
+        changes = {"channels": 2 * flash.channels, "packages_per_channel": -(-flash.packages_per_channel // 2)}
         return self._paced(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
 
     def _with_queue(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
-        self._least(figure, "queue_depth", *(["command_slots"] if flash.command_slots else []))
+        if not self._least(figure, "queue_depth", *(["command_slots"] if flash.command_slots else [])):
+            return flash
         return replace(flash, queue_depth=2 * flash.queue_depth, command_slots=2 * flash.command_slots)
 
-    def _least(self, figure: NominalFigure, *names: str) -> None:
+    def _least(self, figure: NominalFigure, *names: str) -> bool:
+        """Whether more may help, as it did before; the sources of these parameters then."""
+        reached = self._reached.setdefault(figure.name, [])
+        if len(reached) > _VAIN and figure.measured < _BEYOND * reached[-1 - _VAIN]:
+            return False
+        reached.append(figure.measured)
         words = f"estimate: the least with which the data sheet's {_words(figure)} is met"
         self.reasons |= dict.fromkeys(names, f"{words}, from that of {self._name} upwards")
+        return True
 
     def _paced(self, flash: SsdParameters) -> SsdParameters:
         """The drive with its pace of writes beside collection in proportion to what its dies program."""

@@ -100,7 +100,7 @@ def _steady_rate(device: Device, _area: int, seed: int) -> float:
     """Writes a second that last, as many outstanding as a queue takes (`flashsim.apps.calibration.figure_runs.results_of`)."""
     flash = device.preset.flash
     assert flash is not None
-    load = DriveLoad(WRITE, max(4 * KIB, flash.unit_size), depth=flash.queue_depth, state="steady")
+    load = DriveLoad(WRITE, max(4 * KIB, flash.mapping_unit), depth=flash.queue_depth, state="steady")
     return results_of(device.preset, [load], seed, _STEADY_REQUESTS)[load]["iops"]
 
 

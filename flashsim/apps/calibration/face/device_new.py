@@ -23,7 +23,7 @@ from flashsim.operations.outcome import Listing
 
 #: Days of a year, of warranties.
 _DAYS = 365
-_STEADY = "Writes of 4 KiB (a mapping unit, if larger) a second to all of a full drive, as they last."
+_STEADY = "Writes of 4 KiB (of --mapping-unit, if larger) a second to all of a full drive, as they last."
 #: A number above 0.
 _positive = fields.positive("a number above 0 is needed")
 
@@ -90,7 +90,7 @@ def device_new(
     Examples::
 
         flashsim device new --preset intel-x25e-64gb --out mine.toml --capacity 80GB --read-mbps 240 --read-iops 30000 --read-latency 80us
-        flashsim device new --preset micron-7450-pro-960gb --out dc.toml --read-mbps 6800 --write-mbps 1400 --steady-write-iops 80000 --dwpd 1
+        flashsim device new --preset micron-7450-pro-960gb --out dc.toml --read-mbps 6800 --write-mbps 1400 --steady-write-iops 80000
         flashsim device new --preset seagate-barracuda-7200.12 --out x18.toml --capacity 18TB --rpm 7200 --read-mbps 270 --seek 8.5ms
 
     Examples
@@ -110,14 +110,14 @@ def device_new(
     rest = {"random_read_iops": read_iops, "random_write_iops": write_iops, "random_read": read_latency, "random_write": write_latency}
     rest |= {"steady_write_iops": steady_write_iops, "mean_seek": seek, "rotational_latency": rotation and rotation // 2}
     shown |= {name: value for name, value in rest.items() if value is not None}
-    powers = [None if power is None else round(power * WATTS) for power in (idle_power, active_power)]
+    idle, loaded = (None if power is None else round(power * WATTS) for power in (idle_power, active_power))
     endurance, years = None if written is None else round(written * TB), warranty or 5.0
     written_as = f" ({dwpd:g} drive writes a day for {years:g} years)" if dwpd else ""
     if dwpd:
         endurance = round(dwpd * (capacity or base.capacity) * _DAYS * years)
     sheet = DataSheet(
-        shown, capacity, endurance, overprovisioning, *powers, wear_amplification or 1.0, written_as, slc_cache, mapping_unit, queue_depth,
-        rotation, cache, heads,
+        shown, capacity, endurance, overprovisioning, idle, loaded, wear_amplification or 1.0, written_as,
+        slc_cache, mapping_unit, queue_depth, rotation, cache, heads,
     )  # fmt: skip
     name = Path(target).stem
     with activity("fitting") as progress:
