@@ -36,46 +36,37 @@ def disk_like(
     assert disk is not None
     if preset.array or disk.slips or disk.defects or any(len(row) > 2 for row in disk.zones):
         raise RefusedError(f"preset: {preset.name} is an array, or has zones with skews, slips or defects, which no data sheet tells")
-    reasons, changes = dict[str, str](), dict[str, Any]()
-    for name, value in (("rotation", rotation), ("heads", heads)):
-        if value:
-            changes[name], reasons[name] = value, "data sheet"
+    changes: dict[str, Any] = {name: value for name, value in (("rotation", rotation), ("heads", heads)) if value}
+    reasons = dict.fromkeys(changes, "data sheet") | ({"capacity": "data sheet", "zones": "data sheet: capacity"} if capacity else {})
     if cache:
-        changes |= _with_cache(disk, cache)
+        half, each = cache // 2 // disk.sector_size * disk.sector_size, disk.segment_size or disk.read_ahead
+        changes |= {"write_behind": half, "segments": max(1, half // each) if each else 1}
         reasons |= {"segments": f"estimate: as many as half of {format_size(cache)} hold", "write_behind": "estimate: the other half"}
     if rate := cited.sequential_read:
-        name, link = next(((name, link) for name, link in _LINKS.items() if link > _AHEAD * rate), ("", disk.link_rate))
+        name, link = next(((name, link) for name, link in _LINKS.items() if link > _AHEAD * rate), (preset.name, disk.link_rate))
         changes |= {"bus_read": 0, "bus_write": 0, "bulk_transfer": 0, "link_rate": link}
-        reasons["link_rate"] = f"estimate: {name}" if name else f"estimate: as {preset.name}"
+        reasons["link_rate"] = f"estimate: as {name}"
         reasons["zones"] = "fitted: the data sheet's sequential read on the outermost tracks; estimate: inner ones in proportion"
     if cited.mean_seek:
-        reasons |= dict.fromkeys(
-            (*_SEEKS, "seek_formula", "seek_table", "seek_first"), "fitted: the data sheet's mean seek, all in proportion"
-        )
-    if capacity:
-        reasons |= {"capacity": "data sheet"} | ({} if "zones" in reasons else {"zones": "data sheet: capacity"})
+        reasons |= {name: "fitted: the data sheet's mean seek, all in proportion" for name in _SEEKS if getattr(disk, name)}
     wanted = (capacity or disk.capacity) // disk.sector_size * disk.sector_size
     disk = _holding(disk, wanted, **changes)
     for _ in range(_ROUNDS):
-        for each in figures(
-            replace(preset, parameters=disk, cited=cited), [name for name in cited.as_dict() if name != "rotational_latency"]
+        for figure in figures(
+            replace(preset, parameters=disk), [name for name in ("mean_seek", "sequential_read") if getattr(cited, name)]
         ):
-            ratio = each.measured / (each.cited or 1)
-            if each.name == "mean_seek":
-                disk = replace(disk, **_seeks(disk, 1 / ratio))
-            elif abs(ratio - 1) > _MET:
-                zones = tuple((row[0], max(4, round(row[1] / ratio))) for row in disk.zones)
-                disk = _holding(disk, wanted, zones=zones)
+            if figure.name == "mean_seek":
+                disk = replace(disk, **_seeks(disk, 1 / figure.ratio))
+            elif abs(figure.ratio - 1) > _MET:
+                disk = _holding(disk, wanted, zones=tuple((row[0], max(4, round(row[1] / figure.ratio))) for row in disk.zones))
     return replace(preset, parameters=disk), reasons
 
 
 def _holding(disk: HddParameters, capacity: int, **changes: Any) -> HddParameters:
     """The disk with changes, and with as many times as many cylinders as the capacity needs."""
     zones, heads = changes.pop("zones", disk.zones), changes.get("heads", disk.heads)
-    sectors = sum(int(row[0]) * int(row[1]) for row in zones) * heads
-    cylinders = capacity // disk.sector_size / sectors
-    zones = tuple((max(1, int(row[0] * cylinders) + 1), *row[1:]) for row in zones)
-    return replace(disk, capacity=capacity, zones=zones, **changes)
+    times = capacity / disk.sector_size / heads / sum(int(row[0]) * int(row[1]) for row in zones)
+    return replace(disk, capacity=capacity, zones=tuple((int(row[0] * times) + 1, *row[1:]) for row in zones), **changes)
 
 
 def _seeks(disk: HddParameters, factor: float) -> dict[str, Any]:
@@ -87,9 +78,3 @@ def _seeks(disk: HddParameters, factor: float) -> dict[str, Any]:
         "seek_first": tuple((row[0] * factor,) for row in disk.seek_first),
     }
     return times | rows
-
-
-def _with_cache(disk: HddParameters, cache: int) -> dict[str, Any]:
-    half = cache // 2 // disk.sector_size * disk.sector_size
-    each = disk.segment_size or disk.read_ahead
-    return {"write_behind": half} | ({"segments": max(1, half // each)} if each else {})

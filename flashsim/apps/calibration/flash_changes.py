@@ -9,29 +9,24 @@ from typing import Any
 from flashsim.apps.calibration.nominal_figures import NominalFigure
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.units import KIB, MB, MICROSECONDS, SECONDS, format_size
+from flashsim.device.figures import LONG
 from flashsim.ssd.parameters import SsdParameters
 
 #: Rates of flash channels: interfaces of ONFI and Toggle chips of 2010 to 2022 with eight pins, transfers a microsecond.
 _CHANNEL_RATES = [rate * MB for rate in (400, 533, 667, 800, 1066, 1200, 1400, 1600, 2000, 2400)]
-#: How many times as fast as those of the base chips may program before there are more dies.
-_FASTER = 1.5
-#: The shortest program of a cell with one bit: half of what the presets have.
-_LEAST_SLC = 50 * MICROSECONDS
+#: How many times as fast as those of the base chips may be, and the shortest program of one bit a cell, before there are more dies.
+_FASTER, _LEAST_SLC = 1.5, 50 * MICROSECONDS
 #: Program time with one bit a cell, of a cache that the base does not have.
 _SLC_PROGRAM = 200 * MICROSECONDS
-#: What a controller or a link that bounds a figure is busy for at least, and what a rate may be beyond a figure without bounding it.
-_BUSY, _BEYOND = 0.85, 1.05
-#: Share of the link's rate of reads above which writes are taken to be bounded by the link, too.
-_OF_LINK = 0.85
+#: Shares of its time that a controller works, and of the link's rate of reads that writes have, which is taken to bound them at least; and
+#: what a rate may be beyond a figure without bounding it.
+_BUSY, _OF_LINK, _BEYOND = 0.85, 0.85, 1.05
 #: Shares of spare flash between which a steady state may decide.
 _LEAST_SPARE, _MOST_SPARE = 0.02, 0.4
 #: How drives collect garbage whose steady state was measured under load: no write waits for a whole victim, or for another plane.
 _APART: dict[str, Any] = {"gc_slicing": True, "allocation": "dynamic", "multi_plane": False, "planes_per_die": 1}
-#: Erase blocks of a plane that must be left when dies are added.
-_LEAST_BLOCKS = 32
-#: How often more of something may be of no use.
-_VAIN = 2
-_MET = 0.01  #: The difference at which a figure is met.
+#: Erase blocks of a plane that must be left when dies are added, and how often more of something may be of no use.
+_LEAST_BLOCKS, _VAIN = 32, 2
 
 
 def transfer_of(flash: SsdParameters) -> int:
@@ -86,21 +81,21 @@ class FlashChanges:
     """Brings figures of a flash drive nearer to those of a data sheet, and keeps the source of each parameter that it changes."""
 
     def __init__(self, base: SsdParameters, name: str, shown: Collection[str], overprovisioned: bool) -> None:
-        self._base, self._name = base, name
-        self._shown, writes = shown, "sequential_write_full" in shown or "sequential_write" in shown
+        self._base, self._name, self._shown = base, name, shown
         #: Whether spare flash decides the steady state, and whether rates of writes in order leave the time of a program to it.
-        self._spare_decides, self._program_is_free = not overprovisioned and writes, True
+        self._spare_decides = not overprovisioned and ("sequential_write_full" in shown or "sequential_write" in shown)
+        self._program_is_free = True
         #: Measured values of figures when there was made more of something.
         self._reached = dict[str, list[float]]()
         self.reasons = dict[str, str]()
 
     def nearer(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """A drive whose figure is nearer to the cited one."""
-        assert figure.cited is not None
-        cited, ratio, transfer = figure.cited, figure.measured / figure.cited, transfer_of(flash)
+        ratio, low = figure.ratio, figure.ratio < 1
+        chips = {kind: getattr(flash, kind) + transfer_of(flash) for kind in ("read", "program")}
         match figure.name:
             case "sequential_read":
-                if ratio < 1 - _MET and flash.link_read_rate > _BEYOND * figure.measured:
+                if low and flash.link_read_rate > _BEYOND * figure.measured:
                     return self._widened(flash, figure)
                 return self._set(flash, figure, link_read_rate=max(1, round(flash.link_read_rate / ratio)))
             case "sequential_write":
@@ -110,21 +105,26 @@ class FlashChanges:
             case "steady_write_iops":
                 return self._with_spare(flash, figure) if self._spare_decides else self._programming(flash, figure)
             case "random_read_iops":
-                overhead = flash.read_latency - flash.read - transfer
-                if ratio < 1 - _MET and overhead * figure.measured < _BUSY * SECONDS:
+                overhead = flash.read_latency - chips["read"]
+                if low and overhead * figure.measured < _BUSY * SECONDS:
                     return self._widened(flash, figure)
-                return self._set(flash, figure, read_latency=flash.read + transfer + max(1, round(overhead * ratio)))
+                return self._set(flash, figure, read_latency=chips["read"] + max(1, round(overhead * ratio)))
             case "random_write_iops":
-                overhead = flash.write_latency - flash.program - transfer
-                if ratio < 1 - _MET and overhead * figure.measured < _BUSY * SECONDS:
+                overhead = flash.write_latency - chips["program"]
+                if low and overhead * figure.measured < _BUSY * SECONDS:
                     return self._programming(flash, figure)
-                return self._set(flash, figure, write_latency=flash.program + transfer + max(1, round(overhead * ratio)))
-            case "random_read":
-                return self._reading(flash, figure)
-        later = round(cited - figure.measured)
+                return self._set(flash, figure, write_latency=chips["program"] + max(1, round(overhead * ratio)))
+        later = round(figure.measured / ratio - figure.measured)
+        if figure.name == "random_read":  # the host's part goes first where chips would have to be much faster than the base's
+            mean = sum(flash.read_pages) / len(flash.read_pages) if flash.read_pages else flash.read
+            read = max(1, round(flash.read * (1 + later / mean)))
+            if flash.read_submission and later < 0 and read < self._base.read / _FASTER:
+                return self._set(flash, figure, read_submission=max(0, flash.read_submission + later))
+            self.reasons["read"] = f"what the data sheet's {_words(figure)} leaves"
+            return with_chips(flash, **_scaled(flash, "read", read, "read_pages"))
         if flash.whole_page_buffer and not flash.bus_rate:  # acknowledged there, while the controller takes others
             return self._set(flash, figure, write_submission=max(0, flash.write_submission + later))
-        return self._set(flash, figure, write_latency=max(flash.program + transfer + 1, flash.write_latency + later))
+        return self._set(flash, figure, write_latency=max(chips["program"] + 1, flash.write_latency + later))
 
     def _set(self, flash: SsdParameters, figure: NominalFigure, **changes: Any) -> SsdParameters:
         self.reasons |= dict.fromkeys(changes, f"what the data sheet's {_words(figure)} leaves")
@@ -132,53 +132,38 @@ class FlashChanges:
 
     def _written_in_order(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Writes go at the pace of the link, or of flash, if that is slower; as a steady state tells, data sheets give what lasts."""
-        assert figure.cited is not None
-        lasting = "steady_write_iops" in self._shown and not flash.slc_cache and figure.cited < _OF_LINK * flash.link_read_rate
-        if lasting and flash.link_write_rate < _BEYOND * figure.cited:
+        cited = figure.measured / figure.ratio
+        lasting = "steady_write_iops" in self._shown and not flash.slc_cache and cited < _OF_LINK * flash.link_read_rate
+        if lasting and flash.link_write_rate < _BEYOND * cited:
             self.reasons["link_write_rate"] = "estimate: as of reads, since flash is slower"
             return replace(flash, link_write_rate=flash.link_read_rate)
-        if lasting or figure.measured < 0.95 * min(flash.link_write_rate, figure.cited):
+        if lasting or figure.measured < 0.95 * min(flash.link_write_rate, cited):
             return self._programming(flash, figure)
-        return self._set(flash, figure, link_write_rate=max(1, round(flash.link_write_rate * figure.cited / figure.measured)))
+        return self._set(flash, figure, link_write_rate=max(1, round(flash.link_write_rate / figure.ratio)))
 
     def _programming(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Another time of programs, into the SLC cache or not; more dies where chips would have to be much faster than the base's."""
-        assert figure.cited is not None
         size = 1 if figure.name.startswith("sequential") else max(4 * KIB, flash.unit_size)
-        if figure.measured < figure.cited and figure.cited * size * _BEYOND > flash.channels * flash.channel_rate:
-            return self._with_channels(flash, figure)
-        cached = bool(flash.slc_cache) and figure.name not in ("sequential_write_full", "steady_write_iops")
-        name, transfer = "slc_program" if cached else "program", transfer_of(flash)
-        now = getattr(flash, name) or flash.program
-        program = max(1, round((now + transfer) * figure.measured / figure.cited) - transfer)
-        if program < (_LEAST_SLC if cached else self._base.program / _FASTER) and figure.measured < figure.cited:
-            return self._with_dies(flash, figure)
-        self.reasons[name] = f"what the data sheet's {_words(figure)} leaves"
-        self._program_is_free &= not figure.name.startswith("sequential")
+        if figure.ratio < 1 and figure.measured / figure.ratio * size * _BEYOND > flash.channels * flash.channel_rate:
+            return self._more(flash, figure, "channels")
+        cached = bool(flash.slc_cache) and figure.name not in LONG
+        now, transfer = (cached and flash.slc_program) or flash.program, transfer_of(flash)
+        program = max(1, round((now + transfer) * figure.ratio) - transfer)
+        if figure.ratio < 1 and program < (_LEAST_SLC if cached else self._base.program / _FASTER):
+            return self._more(flash, figure, "dies")
         if cached:
-            return replace(flash, slc_program=program)
+            return self._set(flash, figure, slc_program=program)
+        self.reasons["program"] = f"what the data sheet's {_words(figure)} leaves"
+        self._program_is_free &= not figure.name.startswith("sequential")
         return self._paced(with_chips(flash, **_scaled(flash, "program", program, "program_pages", "program_step", "program_long_step")))
-
-    def _reading(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
-        """Another time of reads from all pages alike; the host's part first where chips would have to be much faster than the base's."""
-        assert figure.cited is not None
-        later = round(figure.cited - figure.measured)
-        mean = sum(flash.read_pages) / len(flash.read_pages) if flash.read_pages else flash.read
-        read = max(1, round(flash.read * (1 + later / mean)))
-        if flash.read_submission and later < 0 and read < self._base.read / _FASTER:
-            return self._set(flash, figure, read_submission=max(0, flash.read_submission + later))
-        self.reasons["read"] = f"what the data sheet's {_words(figure)} leaves"
-        return with_chips(flash, **_scaled(flash, "read", read, "read_pages"))
 
     def _with_spare(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Another share of spare flash: the write amplification of uniform writes is about (1 + share) / (2 share).
 
         Source: Agarwal and Marrow, "A closed-form expression for write amplification in NAND flash", IEEE Globecom Workshops 2010.
         """
-        assert figure.cited is not None
         spare = flash.effective_overprovisioning
-        amplification = (1 + spare) / (2 * spare) * figure.measured / figure.cited
-        share = 1 / (2 * amplification - 1) if amplification > 1 / 2 else math.inf
+        share = 1 / max((1 + spare) / spare * figure.ratio - 1, 1 / _MOST_SPARE / 2)
         if share > _MOST_SPARE and (apart := self._apart(flash)) != flash:
             return apart
         if self._program_is_free and not _LEAST_SPARE <= share <= _MOST_SPARE:
@@ -190,8 +175,8 @@ class FlashChanges:
 
     def _apart(self, flash: SsdParameters) -> SsdParameters:
         """The drive with planes that collect garbage as dies of their own, in slices; as it is where that is not possible."""
-        least = {"gc_reserve": max(flash.gc_reserve, 2 + flash.gc_streams + flash.placement_handles - 1)}
-        changes = _APART | least | {"dies_per_package": flash.dies_per_package * flash.planes_per_die}
+        reserve, dies = flash.gc_streams + flash.placement_handles + 1, flash.dies_per_package * flash.planes_per_die
+        changes = _APART | {"gc_reserve": max(flash.gc_reserve, reserve), "dies_per_package": dies}
         with suppress(FlashsimError):
             flash = replace(flash, **changes)
             self.reasons |= dict.fromkeys(changes, "estimate: as drives of data centres collect garbage whose steady state was measured")
@@ -199,67 +184,50 @@ class FlashChanges:
 
     def _widened(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """More of what bounds reads: of dies, of channels or their rate, or of commands in the drive."""
+        random, most = figure.name == "random_read_iops", flash.queue_depth * flash.queues
         read = sum(flash.read_pages) / len(flash.read_pages) if flash.read_pages else flash.read
-        size = flash.page_size
-        if figure.name == "random_read_iops":
-            size = max(flash.code_word, min(4 * KIB, flash.unit_size)) if flash.code_word else flash.unit_size
-        elif flash.multi_plane:
-            read /= flash.planes_per_die
-        pages = figure.measured / (1 if figure.name == "random_read_iops" else size)
-        transfer = size * SECONDS / flash.channel_rate
-        busy = {
-            self._with_dies: pages * (read + (0 if flash.cache_read else transfer)) / flash.dies / SECONDS,
-            self._with_channels: pages * transfer / flash.channels / SECONDS,
-        }
-        most = flash.queue_depth * flash.queues
-        commands = min(most, flash.command_slots or most) if pages == figure.measured else flash.command_slots * flash.command_slot / size
-        if commands:
-            busy[self._with_queue] = pages * (flash.read_submission + flash.read_latency) / commands / SECONDS
-        return max(busy, key=lambda change: busy[change])(flash, figure)
+        size = (max(4 * KIB, flash.code_word) if flash.code_word else flash.unit_size) if random else flash.page_size
+        pages, transfer = figure.measured / (1 if random else size) / SECONDS, size * SECONDS / flash.channel_rate
+        together = flash.planes_per_die if flash.multi_plane and not random else 1
+        busy = {"dies": pages * (read / together + (0 if flash.cache_read else transfer)) / flash.dies}
+        busy["channels"] = pages * transfer / flash.channels
+        if commands := min(most, flash.command_slots or most) if random else flash.command_slots * flash.command_slot / size:
+            busy["commands"] = pages * (flash.read_submission + flash.read_latency) / commands
+        return self._more(flash, figure, max(busy, key=lambda part: busy[part]))
 
-    def _with_dies(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
-        """Twice as many dies, and a write buffer that holds what all of them program and as much that gathers."""
-        if flash.blocks_per_plane < 2 * _LEAST_BLOCKS or not self._least(figure, "packages_per_channel"):
-            return flash
-        changes = {"packages_per_channel": 2 * flash.packages_per_channel}
-        if 0 < flash.write_buffer < 4 * flash.pools * flash.group * flash.unit_size:
-            changes["write_buffer"] = 2 * flash.write_buffer
-            self.reasons["write_buffer"] = f"estimate: as {self._name}, in proportion to its dies"
-        return self._paced(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
+    def _more(self, flash: SsdParameters, figure: NominalFigure, part: str) -> SsdParameters:
+        """Twice as many dies or commands, or faster channels, up to the fastest of these years; then twice as many, with as many dies.
 
-    def _with_channels(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
-        """Faster channels, up to the fastest of these years; then twice as many, with as many dies where packages can be divided."""
-        if faster := [rate for rate in _CHANNEL_RATES if rate > flash.channel_rate]:
-            return with_chips(flash, channel_rate=faster[0]) if self._least(figure, "channel_rate") else flash
-        if not self._least(figure, "channels", "packages_per_channel"):
-            return flash
-        changes = {"channels": 2 * flash.channels, "packages_per_channel": -(-flash.packages_per_channel // 2)}
-        return self._paced(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
-
-    def _with_queue(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
-        if not self._least(figure, "queue_depth", *(["command_slots"] if flash.command_slots else [])):
-            return flash
-        return replace(flash, queue_depth=2 * flash.queue_depth, command_slots=2 * flash.command_slots)
-
-    def _least(self, figure: NominalFigure, *names: str) -> bool:
-        """Whether more may help, as it did before; the sources of these parameters then."""
-        reached = self._reached.setdefault(figure.name, [])
+        The write buffer holds what all dies program, and as much that gathers.  The drive stays as it is where more was of no use before.
+        """
+        reached, changes = self._reached.setdefault(figure.name, []), dict[str, Any]()
+        faster = [rate for rate in _CHANNEL_RATES if rate > flash.channel_rate]
+        if part == "commands":
+            changes = {name: 2 * getattr(flash, name) for name in ("queue_depth", "command_slots") if getattr(flash, name)}
+        elif part == "channels" and faster:
+            changes = {"channel_rate": faster[0]}
+        elif part == "channels":
+            changes = {"channels": 2 * flash.channels, "packages_per_channel": -(-flash.packages_per_channel // 2)}
+        elif flash.blocks_per_plane >= 2 * _LEAST_BLOCKS:
+            changes = {"packages_per_channel": 2 * flash.packages_per_channel}
+            if 0 < flash.write_buffer < 4 * flash.pools * flash.group * flash.unit_size:
+                changes["write_buffer"] = 2 * flash.write_buffer
         if len(reached) > _VAIN and figure.measured < _BEYOND * reached[-1 - _VAIN]:
-            return False
+            return flash
         reached.append(figure.measured)
-        words = f"estimate: the least with which the data sheet's {_words(figure)} is met"
-        self.reasons |= dict.fromkeys(names, f"{words}, from that of {self._name} upwards")
-        return True
+        words = f"estimate: the least with which the data sheet's {_words(figure)} is met, from that of {self._name} upwards"
+        self.reasons |= dict.fromkeys(changes, words)
+        if part != "dies" and "channels" not in changes:
+            return with_chips(flash, **changes)
+        return self._paced(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
 
     def _paced(self, flash: SsdParameters) -> SsdParameters:
         """The drive with its pace of writes beside collection in proportion to what its dies program."""
         base = self._base
-        if not base.collection_rate:
-            return flash
-        faster = flash.pools / base.pools * base.program / flash.program
-        names = ("collection_rate", "collection_debt", "collection_floor")
-        self.reasons |= dict.fromkeys(names, f"estimate: as {self._name}, in proportion to what all dies program")
-        return replace(flash, **{name: round(getattr(base, name) * faster) for name in names})
+        faster, names = flash.pools / base.pools * base.program / flash.program, ("collection_rate", "collection_debt", "collection_floor")
+        changes = {name: round(getattr(base, name) * faster) for name in names if base.collection_rate}
+        self.reasons |= dict.fromkeys(changes, f"estimate: as {self._name}, in proportion to what all dies program")
+        return replace(flash, **changes)
 
 
 def _words(figure: NominalFigure) -> str:
@@ -268,8 +236,6 @@ def _words(figure: NominalFigure) -> str:
 
 def _scaled(flash: SsdParameters, name: str, to: int, *others: str) -> dict[str, Any]:
     """A time of the chips, and others in proportion."""
-    factor, changes = to / getattr(flash, name), dict[str, Any]()
-    for each in others:
-        now = getattr(flash, each)
-        changes[each] = tuple(max(1, round(time * factor)) for time in now) if isinstance(now, tuple) else round(now * factor)
-    return changes | {name: to}
+    factor, now = to / getattr(flash, name), {each: getattr(flash, each) for each in others}
+    lists = {each: tuple(max(1, round(time * factor)) for time in times) for each, times in now.items() if isinstance(times, tuple)}
+    return {each: round(time * factor) for each, time in now.items() if each not in lists} | lists | {name: to}

@@ -38,6 +38,11 @@ class NominalFigure(NamedTuple):
     source: str
     difference: float | None
 
+    @property
+    def ratio(self) -> float:
+        """Measured over cited; 1 where nothing is cited."""
+        return 1 + (self.difference or 0.0)
+
 
 def figures(preset: Preset, only: Sequence[str] | None = None, seed: int = 0) -> list[NominalFigure]:
     """Measure a drive's nominal figures, each on a fresh drive whose first part has been written once, in order.

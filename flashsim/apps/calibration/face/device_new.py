@@ -35,18 +35,8 @@ def _share(value: Any, parameter: str) -> float:
     return share
 
 
-def _amplification(value: Any, parameter: str) -> float:
-    if (amplification := _positive(value, parameter)) < 1:
-        raise InvalidParameterError(parameter, value, "a drive writes at least what the host does: 1 or more is needed")
-    return amplification
-
-
-#: Options of flash drives alone, and of disks alone.
-_FLASH = (
-    "overprovisioning", "write_mbps", "write_mbps_after", "read_iops", "write_iops", "steady_write_iops", "read_latency", "write_latency",
-    "slc_cache", "mapping_unit", "queue_depth", "written", "wear_amplification", "dwpd", "warranty", "idle_power", "active_power",
-)  # fmt: skip
-_DISK = ("rpm", "seek", "cache", "heads")
+#: Options of disks alone, and those of both kinds of drives; all others are of flash drives.
+_DISK, _BOTH = {"rpm", "seek", "cache", "heads"}, {"preset", "out", "title", "capacity", "read_mbps", "force"}
 
 
 @operation
@@ -71,9 +61,7 @@ def device_new(
     written: Annotated[float | None, Number("Terabytes that may be written in its life.", "TB", option="--tbw", parse=_positive)] = None,
     dwpd: Annotated[float | None, Number("Times its capacity that may be written a day, in its warranty.", "N", parse=_positive)] = None,
     warranty: Annotated[float | None, Number("Years of warranty; by default 5.", "YEARS", parse=_positive, needs="dwpd")] = None,
-    wear_amplification: Annotated[
-        float | None, Number("Write amplification behind --tbw or --dwpd; by default 1.", "N", parse=_amplification)
-    ] = None,
+    wear_amplification: Annotated[float | None, Number("Write amplification that this counts; by default 1.", "N", parse=_positive)] = None,
     idle_power: Annotated[float | None, Number("Watts when idle.", "W", parse=_positive)] = None,
     active_power: Annotated[float | None, Number("Watts under load.", "W", parse=_positive)] = None,
     rpm: Annotated[float | None, Number("Of a disk: revolutions a minute.", "N", parse=_positive)] = None,
@@ -100,8 +88,8 @@ def device_new(
     """
     given = locals()
     target, base = preset_file(out), presets.load(preset)
-    names, kind = (_FLASH, "a disk") if base.disk else (_DISK, "a flash drive")
-    fields.refuse({name: given[name] is not None for name in names}, f"{base.name} is {kind}")
+    names, kind = (given.keys() - _DISK - _BOTH, "a disk") if base.disk else (_DISK, "a flash drive")
+    fields.refuse({name: given[name] is not None for name in sorted(names)}, f"{base.name} is {kind}")
     if written and dwpd:
         raise RefusedError("dwpd: the terabytes that may be written are given (written)")
     rates = {"sequential_read": read_mbps, "sequential_write": write_mbps, "sequential_write_full": write_mbps_after}
