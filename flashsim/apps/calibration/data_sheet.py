@@ -215,9 +215,8 @@ def _figure(preset: Preset, name: str) -> NominalFigure:
 
 def _with_sources(preset: Preset, source: Preset, sheet: DataSheet, reasons: dict[str, str]) -> Preset:
     """The preset with the source of each value: the data sheet, or an estimate, with the range of all drives of its kind."""
-    of_sheet = {
-        DECIDES[name]: f"what the data sheet's {name.replace('_', ' ')} leaves" for name in sheet.shown if name in DECIDES
-    } | reasons
+    met = {DECIDES[name]: f"data sheet's {name.replace('_', ' ')}" for name in sheet.shown if name in DECIDES}
+    of_sheet = {name: f"estimate: as {source.name}, with which the {figure} is met" for name, figure in met.items()} | reasons
     every = [each.parameters for name in presets.names() if (each := presets.load(name)).kind == source.kind]
     kind, plain = ("flash drives", preset.flash) if preset.flash else ("disks", preset.disk)
     defaults = {field.name: field.default for field in fields(preset.parameters)}

@@ -96,23 +96,23 @@ class FlashChanges:
         match figure.name:
             case "sequential_read":
                 if low and flash.link_read_rate > _BEYOND * figure.measured:
-                    return self._widened(flash, figure)
+                    return self._widen(flash, figure)
                 return self._set(flash, figure, link_read_rate=max(1, round(flash.link_read_rate / ratio)))
             case "sequential_write":
-                return self._written_in_order(flash, figure)
+                return self._write_in_order(flash, figure)
             case "sequential_write_full":
-                return self._programming(flash, figure)
+                return self._set_program(flash, figure)
             case "steady_write_iops":
-                return self._with_spare(flash, figure) if self._spare_decides else self._programming(flash, figure)
+                return self._with_spare(flash, figure) if self._spare_decides else self._set_program(flash, figure)
             case "random_read_iops":
                 overhead = flash.read_latency - chips["read"]
                 if low and overhead * figure.measured < _BUSY * SECONDS:
-                    return self._widened(flash, figure)
+                    return self._widen(flash, figure)
                 return self._set(flash, figure, read_latency=chips["read"] + max(1, round(overhead * ratio)))
             case "random_write_iops":
                 overhead = flash.write_latency - chips["program"]
                 if low and overhead * figure.measured < _BUSY * SECONDS:
-                    return self._programming(flash, figure)
+                    return self._set_program(flash, figure)
                 return self._set(flash, figure, write_latency=chips["program"] + max(1, round(overhead * ratio)))
         later = round(figure.measured / ratio - figure.measured)
         if figure.name == "random_read":  # the host's part goes first where chips would have to be much faster than the base's
@@ -121,7 +121,7 @@ class FlashChanges:
             if flash.read_submission and later < 0 and read < self._base.read / _FASTER:
                 return self._set(flash, figure, read_submission=max(0, flash.read_submission + later))
             self.reasons["read"] = f"what the data sheet's {_words(figure)} leaves"
-            return with_chips(flash, **_scaled(flash, "read", read, "read_pages"))
+            return with_chips(flash, **_scale(flash, "read", read, "read_pages"))
         if flash.whole_page_buffer and not flash.bus_rate:  # acknowledged there, while the controller takes others
             return self._set(flash, figure, write_submission=max(0, flash.write_submission + later))
         return self._set(flash, figure, write_latency=max(chips["program"] + 1, flash.write_latency + later))
@@ -130,7 +130,7 @@ class FlashChanges:
         self.reasons |= dict.fromkeys(changes, f"what the data sheet's {_words(figure)} leaves")
         return replace(flash, **changes)
 
-    def _written_in_order(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
+    def _write_in_order(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Writes go at the pace of the link, or of flash, if that is slower; as a steady state tells, data sheets give what lasts."""
         cited = figure.measured / figure.ratio
         lasting = "steady_write_iops" in self._shown and not flash.slc_cache and cited < _OF_LINK * flash.link_read_rate
@@ -138,10 +138,10 @@ class FlashChanges:
             self.reasons["link_write_rate"] = "estimate: as of reads, since flash is slower"
             return replace(flash, link_write_rate=flash.link_read_rate)
         if lasting or figure.measured < 0.95 * min(flash.link_write_rate, cited):
-            return self._programming(flash, figure)
+            return self._set_program(flash, figure)
         return self._set(flash, figure, link_write_rate=max(1, round(flash.link_write_rate / figure.ratio)))
 
-    def _programming(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
+    def _set_program(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Another time of programs, into the SLC cache or not; more dies where chips would have to be much faster than the base's."""
         size = 1 if figure.name.startswith("sequential") else max(4 * KIB, flash.unit_size)
         if figure.ratio < 1 and figure.measured / figure.ratio * size * _BEYOND > flash.channels * flash.channel_rate:
@@ -155,7 +155,7 @@ class FlashChanges:
             return self._set(flash, figure, slc_program=program)
         self.reasons["program"] = f"what the data sheet's {_words(figure)} leaves"
         self._program_is_free &= not figure.name.startswith("sequential")
-        return self._paced(with_chips(flash, **_scaled(flash, "program", program, "program_pages", "program_step", "program_long_step")))
+        return self._set_pace(with_chips(flash, **_scale(flash, "program", program, "program_pages", "program_step", "program_long_step")))
 
     def _with_spare(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """Another share of spare flash: the write amplification of uniform writes is about (1 + share) / (2 share).
@@ -167,7 +167,7 @@ class FlashChanges:
         if share > _MOST_SPARE and (apart := self._apart(flash)) != flash:
             return apart
         if self._program_is_free and not _LEAST_SPARE <= share <= _MOST_SPARE:
-            return self._programming(flash, figure)
+            return self._set_program(flash, figure)
         flash = with_capacity(flash, flash.capacity, min(max(share, _LEAST_SPARE), _MOST_SPARE))
         besides = f"{flash.effective_overprovisioning:.1%} of flash besides the capacity decide the write amplification"
         self.reasons["blocks_per_plane"] = f"fitted: the data sheet's {figure.cited:,} writes a second in the steady state; {besides}"
@@ -182,7 +182,7 @@ class FlashChanges:
             self.reasons |= dict.fromkeys(changes, "estimate: as drives of data centres collect garbage whose steady state was measured")
         return flash
 
-    def _widened(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
+    def _widen(self, flash: SsdParameters, figure: NominalFigure) -> SsdParameters:
         """More of what bounds reads: of dies, of channels or their rate, or of commands in the drive."""
         random, most = figure.name == "random_read_iops", flash.queue_depth * flash.queues
         read = sum(flash.read_pages) / len(flash.read_pages) if flash.read_pages else flash.read
@@ -219,9 +219,9 @@ class FlashChanges:
         self.reasons |= dict.fromkeys(changes, words)
         if part != "dies" and "channels" not in changes:
             return with_chips(flash, **changes)
-        return self._paced(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
+        return self._set_pace(with_capacity(flash, flash.capacity, flash.effective_overprovisioning, **changes))
 
-    def _paced(self, flash: SsdParameters) -> SsdParameters:
+    def _set_pace(self, flash: SsdParameters) -> SsdParameters:
         """The drive with its pace of writes beside collection in proportion to what its dies program."""
         base = self._base
         faster, names = flash.pools / base.pools * base.program / flash.program, ("collection_rate", "collection_debt", "collection_floor")
@@ -234,7 +234,7 @@ def _words(figure: NominalFigure) -> str:
     return figure.name.replace("_", " ")
 
 
-def _scaled(flash: SsdParameters, name: str, to: int, *others: str) -> dict[str, Any]:
+def _scale(flash: SsdParameters, name: str, to: int, *others: str) -> dict[str, Any]:
     """A time of the chips, and others in proportion."""
     factor, now = to / getattr(flash, name), {each: getattr(flash, each) for each in others}
     lists = {each: tuple(max(1, round(time * factor)) for time in times) for each, times in now.items() if isinstance(times, tuple)}
