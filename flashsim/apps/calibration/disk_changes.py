@@ -13,7 +13,7 @@ from flashsim.hdd.parameters import HddParameters
 #: Links that a drive may have, bytes a second, and how many times as fast as its outermost track one is at least.
 _LINKS = {"Serial ATA, 6 Gbit/s": 600 * MB, "Serial Attached SCSI, 12 Gbit/s": 1200 * MB, "Serial Attached SCSI, 24 Gbit/s": 2400 * MB}
 _AHEAD = 1.5
-_SEEKS = ("seek_single", "seek_average", "seek_full", "seek_formula", "seek_table", "seek_first")
+_SEEKS = ("seek_single", "seek_average", "seek_full")
 _ROUNDS, _MET = 8, 0.005
 
 
@@ -30,12 +30,13 @@ def disk_like(
     The outermost zone's rate scales the sectors of all tracks, the mean seek all seeks, and the capacity the cylinders of all zones.  Half
     of the cache holds what was read ahead, in segments of the base's size, and half what is written behind.
 
-    Raises RefusedError: the disk has an array, or tracks with numbers of their own.
+    Raises RefusedError: it is an array, or zones or seeks are measured ones.
     """
     disk = preset.disk
     assert disk is not None
-    if preset.array or disk.slips or disk.defects or any(len(row) > 2 for row in disk.zones):
-        raise RefusedError(f"preset: {preset.name} is an array, or has zones with skews, slips or defects, which no data sheet tells")
+    measured = disk.slips or disk.defects or disk.seek_formula or disk.seek_table or disk.seek_first
+    if preset.array or measured or any(len(row) > 2 for row in disk.zones):
+        raise RefusedError(f"preset: {preset.name} is an array, or has measured seeks, skews, slips or defects, which no data sheet scales")
     changes: dict[str, Any] = {name: value for name, value in (("rotation", rotation), ("heads", heads)) if value}
     reasons = dict.fromkeys(changes, "data sheet") | ({"capacity": "data sheet", "zones": "data sheet: capacity"} if capacity else {})
     if cache:
@@ -48,15 +49,14 @@ def disk_like(
         reasons["link_rate"] = f"estimate: as {name}"
         reasons["zones"] = "fitted: the data sheet's sequential read on the outermost tracks; estimate: inner ones in proportion"
     if cited.mean_seek:
-        reasons |= {name: "fitted: the data sheet's mean seek, all in proportion" for name in _SEEKS if getattr(disk, name)}
+        reasons |= dict.fromkeys(_SEEKS, "fitted: the data sheet's mean seek, all in proportion")
     wanted = (capacity or disk.capacity) // disk.sector_size * disk.sector_size
     disk = _holding(disk, wanted, **changes)
+    names = [name for name in ("mean_seek", "sequential_read") if getattr(cited, name)]
     for _ in range(_ROUNDS):
-        for figure in figures(
-            replace(preset, parameters=disk), [name for name in ("mean_seek", "sequential_read") if getattr(cited, name)]
-        ):
+        for figure in figures(replace(preset, parameters=disk), names):
             if figure.name == "mean_seek":
-                disk = replace(disk, **_seeks(disk, 1 / figure.ratio))
+                disk = replace(disk, **{name: max(1, round(getattr(disk, name) / figure.ratio)) for name in _SEEKS})
             elif abs(figure.ratio - 1) > _MET:
                 disk = _holding(disk, wanted, zones=tuple((row[0], max(4, round(row[1] / figure.ratio))) for row in disk.zones))
     return replace(preset, parameters=disk), reasons
@@ -67,14 +67,3 @@ def _holding(disk: HddParameters, capacity: int, **changes: Any) -> HddParameter
     zones, heads = changes.pop("zones", disk.zones), changes.get("heads", disk.heads)
     times = capacity / disk.sector_size / heads / sum(int(row[0]) * int(row[1]) for row in zones)
     return replace(disk, capacity=capacity, zones=tuple((int(row[0] * times) + 1, *row[1:]) for row in zones), **changes)
-
-
-def _seeks(disk: HddParameters, factor: float) -> dict[str, Any]:
-    """All seek times, scaled."""
-    times = {name: max(1, round(getattr(disk, name) * factor)) for name in _SEEKS[:3] if getattr(disk, name)}
-    rows = {
-        "seek_formula": tuple((row[0], *(value * factor for value in row[1:])) for row in disk.seek_formula),
-        "seek_table": tuple((row[0], row[1] * factor) for row in disk.seek_table),
-        "seek_first": tuple((row[0] * factor,) for row in disk.seek_first),
-    }
-    return times | rows

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
-from flashsim.core.units import MB, SECONDS, format_duration
+from flashsim.core.units import MB, SECONDS
 from flashsim.device.presets import Preset
 from flashsim.ssd.energy import EnergyFigures
 from flashsim.ssd.parameters import SsdParameters
@@ -26,28 +26,18 @@ def energy_like(flash: SsdParameters, base: Preset, idle: int | None, loaded: in
     of_sheet = {name: value for name, value in (("idle", idle), ("loaded", loaded)) if value is not None}
     if energy is None and len(of_sheet) < 2:
         raise RefusedError(f"idle_power, active_power: {base.name} has no energy figures, so both are needed")
-    before = energy or replace(_of_chips(flash), idle=0, loaded=of_sheet["loaded"] - of_sheet["idle"])
+    read, program, erase = (round(_CHIP * time) for time in (flash.read, flash.program, flash.erase))
+    before = energy or EnergyFigures(read, program, erase, _CHANNEL_BYTE, controller=0, idle=0, loaded=0)
     energy = replace(before, **of_sheet)
     if energy.loaded <= energy.idle:
         bound = f"it must be more than the idle drive's, {energy.idle} mW"
         raise InvalidParameterError("active-power", f"{energy.loaded} mW", bound)
     if base.energy:
         share = (energy.loaded - energy.idle) / (before.loaded - before.idle)
-        energy = replace(energy, controller=round(energy.controller * share))
-    else:
-        rate, times = flash.link_read_rate, {"page_read": flash.read, "page_program": flash.program, "block_erase": flash.erase}
-        chips = rate * (energy.page_read / flash.page_size + energy.channel_byte) / SECONDS
-        energy = replace(energy, controller=max(0, round(before.loaded - chips)))
-        sources = {
-            name: f"estimate: 25 mA at 3.3 V (Micron MT29F64*, as SimpleSSD takes it) for {format_duration(times[name])}" for name in times
-        }
-        sources |= {"channel_byte": "estimate: 15 pJ a bit at 1.2 V"}
-        sources |= {"controller": f"estimate: what the data sheet's watts leave when {rate / MB:,.0f} MB/s are read"}
-    return energy, sources | dict.fromkeys(of_sheet, "data sheet")
-
-
-def _of_chips(flash: SsdParameters) -> EnergyFigures:
-    """What chips and channels take; planes that work together share it."""
-    planes = flash.planes_per_die if flash.multi_plane else 1
-    program, erase = (round(_CHIP * time / planes) for time in (flash.program, flash.erase))
-    return EnergyFigures(round(_CHIP * flash.read), program, erase, _CHANNEL_BYTE, controller=0, idle=0, loaded=0)
+        return replace(energy, controller=round(energy.controller * share)), sources | dict.fromkeys(of_sheet, "data sheet")
+    rate = flash.link_read_rate
+    left = energy.loaded - energy.idle - rate * (energy.page_read / flash.page_size + energy.channel_byte) / SECONDS
+    chip = "estimate: 25 mA at 3.3 V (Micron MT29F64*, as SimpleSSD takes it) while it works"
+    sources = dict.fromkeys(("page_read", "page_program", "block_erase"), chip) | {"channel_byte": "estimate: 15 pJ a bit at 1.2 V"}
+    sources["controller"] = f"estimate: what the data sheet's watts leave when {rate / MB:,.0f} MB/s are read"
+    return replace(energy, controller=max(0, round(left))), sources | dict.fromkeys(of_sheet, "data sheet")

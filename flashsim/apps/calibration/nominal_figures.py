@@ -14,7 +14,7 @@ from flashsim.core.units import GIB, KIB, MIB, SECONDS
 from flashsim.device.device import Device
 from flashsim.device.figures import LONG, MECHANICAL, NAMES
 from flashsim.device.presets import Preset, refuse_zoned
-from flashsim.device.scaling import part_in_use
+from flashsim.device.scaling import most_parts, part_of
 
 #: The largest command; larger than any request here, so that none is split.
 _COMMAND = MIB
@@ -26,7 +26,9 @@ _MECHANICAL_REQUESTS = 20_000
 #: Requests of a steady state, before what a drive's pages ask for.
 _STEADY_REQUESTS = 20_000
 #: From where to where, in sizes of an SLC cache, a drive is written on when the cache is full, and the most of its capacity.
-_FULL, _ON, _MOST_OF_ALL = 1.25, 1.75, 0.9
+_FULL, _ON, _MOST_OF_ALL = 1.05, 1.35, 0.9
+#: Erase blocks of a plane, and of its share of an SLC cache, that a part of a drive has at least for that.
+_BLOCKS, _CACHE_BLOCKS = 32, 8
 
 
 class NominalFigure(NamedTuple):
@@ -114,9 +116,10 @@ def _bandwidth_past_cache(device: Device, _area: int, _seed: int) -> float:
     whole = device.preset.flash
     if whole is None or not whole.slc_cache:
         raise RefusedError(f"sequential_write_full: {device.name} has no SLC cache (slc_cache)")
-    part = part_in_use(device.preset)
+    parts = min(most_parts(device.preset), (whole.good_blocks - whole.gc_reserve) // _BLOCKS, whole.slc_blocks // _CACHE_BLOCKS)
+    part = part_of(device.preset, parts) if parts > 1 else device.preset
     assert part.flash is not None
-    cache, most = part.flash.slc_cache, int(_MOST_OF_ALL * part.capacity)
+    cache, most = part.flash.slc_blocks * part.flash.slc_pages * part.flash.unit_size * whole.pools, int(_MOST_OF_ALL * part.capacity)
     last = min(round(_ON * cache) + 16 * _buffer(device), most) // _COMMAND
     first = min(round(_FULL * cache) // _COMMAND, (min(cache, most) // _COMMAND + last) // 2)
     ends = np.sort(Device(part, maximum_command=_COMMAND).serve(make_requests(WRITE, np.arange(last) * _COMMAND, _COMMAND))["completed"])
