@@ -189,7 +189,7 @@ def _with_sheet(flash: SsdParameters, sheet: DataSheet) -> tuple[SsdParameters, 
     share = flash.effective_overprovisioning if sheet.overprovisioning is None else sheet.overprovisioning
     changes, more = ({}, {}) if sheet.slc_cache is None else slc_changes(flash, sheet.slc_cache)
     if not changes.get("slc_cache", flash.slc_cache) and "sequential_write_full" in sheet.shown:
-        raise RefusedError("write_mbps_after: there is no SLC cache; say how large it is (slc_cache)")
+        raise RefusedError("write_mbps_after: there is no SLC cache, whose size is needed")
     more |= {"capacity": "data sheet"} if sheet.capacity else {}
     more |= {} if sheet.overprovisioning is None else {"blocks_per_plane": "data sheet: capacity and over-provisioning"}
     return with_capacity(flash, sheet.capacity or flash.capacity, share, **changes), reasons | more

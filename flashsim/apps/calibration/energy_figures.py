@@ -25,7 +25,7 @@ def energy_like(flash: SsdParameters, base: Preset, idle: int | None, loaded: in
         return energy, sources
     of_sheet = {name: value for name, value in (("idle", idle), ("loaded", loaded)) if value is not None}
     if energy is None and len(of_sheet) < 2:
-        raise RefusedError(f"idle_power, active_power: {base.name} has no energy figures, so both are needed")
+        raise RefusedError(f"active_power: {base.name} has no energy figures, so idle and active power are both needed")
     read, program, erase = (round(_CHIP * time) for time in (flash.read, flash.program, flash.erase))
     before = energy or EnergyFigures(read, program, erase, _CHANNEL_BYTE, controller=0, idle=0, loaded=0)
     energy = replace(before, **of_sheet)

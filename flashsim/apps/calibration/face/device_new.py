@@ -91,7 +91,7 @@ def device_new(
     names, kind = (given.keys() - _DISK - _BOTH, "a disk") if base.disk else (_DISK, "a flash drive")
     fields.refuse({name: given[name] is not None for name in sorted(names)}, f"{base.name} is {kind}")
     if written and dwpd:
-        raise RefusedError("dwpd: the terabytes that may be written are given (written)")
+        raise RefusedError("dwpd: what may be written is given in terabytes already")
     rates = {"sequential_read": read_mbps, "sequential_write": write_mbps, "sequential_write_full": write_mbps_after}
     shown = {name: round(value * MB) for name, value in rates.items() if value is not None}
     rotation = rotation_of(rpm) if rpm else None
