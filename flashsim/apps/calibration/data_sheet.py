@@ -133,7 +133,8 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
     cited = build(CitedFigures, dict(sheet.shown))
     preset = replace(source, name=name, title=title, cited=cited, cited_sources=dict.fromkeys(cited.as_dict(), "data sheet"), inside=None)
     if source.disk is not None:
-        preset, reasons = disk_like(preset, cited, sheet.capacity, sheet.rotation, sheet.cache, sheet.heads)
+        disk, reasons = disk_like(source, cited, sheet.capacity, sheet.rotation, sheet.cache, sheet.heads)
+        preset = replace(preset, parameters=disk)
         shown = figures(preset, list(cited.as_dict()))
     elif source.flash is not None:
         presets.refuse_zoned(source, "no data sheet tells of its zones")

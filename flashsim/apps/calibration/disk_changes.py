@@ -24,7 +24,7 @@ def rotation_of(rpm: float) -> int:
 
 def disk_like(
     preset: Preset, cited: CitedFigures, capacity: int | None, rotation: int | None, cache: int | None, heads: int | None
-) -> tuple[Preset, dict[str, str]]:
+) -> tuple[HddParameters, dict[str, str]]:
     """A disk that shows the figures of a data sheet, and the sources of what was changed.
 
     The outermost zone's rate scales the sectors of all tracks, the mean seek all seeks, and the capacity the cylinders of all zones.  Half
@@ -54,12 +54,12 @@ def disk_like(
     disk = _holding(disk, wanted, **changes)
     names = [name for name in ("mean_seek", "sequential_read") if getattr(cited, name)]
     for _ in range(_ROUNDS):
-        for figure in figures(replace(preset, parameters=disk), names):
+        for figure in figures(replace(preset, parameters=disk, cited=cited), names):
             if figure.name == "mean_seek":
                 disk = replace(disk, **{name: max(1, round(getattr(disk, name) / figure.ratio)) for name in _SEEKS})
             elif abs(figure.ratio - 1) > _MET:
                 disk = _holding(disk, wanted, zones=tuple((row[0], max(4, round(row[1] / figure.ratio))) for row in disk.zones))
-    return replace(preset, parameters=disk), reasons
+    return disk, reasons
 
 
 def _holding(disk: HddParameters, capacity: int, **changes: Any) -> HddParameters:

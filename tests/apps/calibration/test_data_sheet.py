@@ -44,6 +44,8 @@ def test_figures_are_met_and_the_file_says_where_each_value_comes_from(seed: int
 def test_what_cannot_be_made_is_refused_in_one_line(here: Path, flashsim: Run) -> None:
     with pytest.raises(RefusedError, match="wd-zn540-1tb is zoned"):
         new_drive("wd-zn540-1tb", "new", "", DataSheet({}))
+    with pytest.raises(RefusedError, match="hp-97560 is an array, or has measured seeks"):
+        new_drive("hp-97560", "new", "", DataSheet({}))
     with pytest.raises(RefusedError, match="micron-7450-pro-960gb has no energy figures, so idle and active power are both needed"):
         new_drive("micron-7450-pro-960gb", "new", "", DataSheet({}, loaded=1000))
     with pytest.raises(InvalidParameterError, match="active-power"):
