@@ -33,6 +33,10 @@ class CitedFigures:
     random_read_iops: int | None = _maybe(count("reads of 4 KiB a second, as many outstanding as the drive takes"))
     random_write: int | None = _maybe(duration("a write of 4 KiB anywhere, alone on a drive with free blocks", 1))
     random_write_iops: int | None = _maybe(count("writes of 4 KiB a second, many outstanding, on a drive with free blocks"))
+    steady_write_iops: int | None = _maybe(
+        count("writes of 4 KiB (of mapping_unit, if larger) a second to all of a full drive, as they last")
+    )
+    sequential_write_full: int | None = _maybe(rate("writes of 1 MiB in order once the SLC cache is full"))
     page_read: int | None = _maybe(duration("a read of 8 KiB anywhere, alone on the drive", 1))
     page_write: int | None = _maybe(duration("a write of 8 KiB anywhere, alone on a drive with free blocks", 1))
     block_erases: int | None = _maybe(count("erases that an erase block lasts, from which years are told; no drive wears out by it"))
@@ -60,8 +64,10 @@ def show(figure: str, value: float) -> str:
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(CitedFigures)}
-#: The names of all figures that can be measured, and those of the mechanism that only disks have.
-NAMES = tuple(name for name in _FIELDS if name != "block_erases")
+#: Figures that are measured after long writes, only where they are asked for.
+LONG = ("steady_write_iops", "sequential_write_full")
+#: The names of all other figures that can be measured, and those of the mechanism that only disks have.
+NAMES = tuple(name for name in _FIELDS if name not in ("block_erases", *LONG))
 MECHANICAL = ("mean_seek", "rotational_latency")
 
 

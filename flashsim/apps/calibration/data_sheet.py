@@ -1,24 +1,27 @@
-"""A flash drive from the figures of a data sheet: another drive's preset is changed until it shows them."""
+"""A drive from the figures of a data sheet: another drive's preset is changed until it shows them."""
 
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from flashsim.apps.calibration.disk_changes import disk_like
+from flashsim.apps.calibration.energy_figures import energy_like
+from flashsim.apps.calibration.flash_changes import FlashChanges, slc_changes, with_capacity, with_chips
 from flashsim.apps.calibration.nominal_figures import NominalFigure, figures
 from flashsim.core.errors import FlashsimWarning, InvalidParameterError, RefusedError
 from flashsim.core.parameters import build, describe
 from flashsim.core.preset_files import as_toml
 from flashsim.core.protocols import Progress
-from flashsim.core.units import SECONDS, TB, format_size
+from flashsim.core.units import KIB, TB
 from flashsim.device import presets
-from flashsim.device.figures import CitedFigures, show
+from flashsim.device.figures import LONG, CitedFigures, show
 from flashsim.device.presets import Preset
 from flashsim.device.scaling import most_parts, part_of
-from flashsim.ssd.energy import EnergyFigures
 from flashsim.ssd.parameters import SsdParameters
 
-#: Figures in the order in which they are met, each with the parameter that it decides; those before it change nothing of it, or little.
+#: Figures of flash drives in the order in which they are met, each with the parameter that decides it; those before it change nothing of
+#: it, or little.  Two tell of long writes, and take seconds.
 DECIDES = {
     "sequential_read": "link_read_rate",
     "sequential_write": "link_write_rate",
@@ -26,25 +29,25 @@ DECIDES = {
     "random_write_iops": "write_latency",
     "random_read": "read",
     "random_write": "write_latency",
+    "sequential_write_full": "program",
+    "steady_write_iops": "blocks_per_plane",
 }
-#: Rounds of all figures, and the difference at which one is met.
-_ROUNDS, _MET = 8, 0.01
+#: Rounds of all figures, and of those after long writes; the differences at which one is met, and that beyond which it is said not to be.
+_ROUNDS, _LONG_ROUNDS, _MET, _MET_LONG, _MISSED = 12, 6, 0.01, 0.02, 0.03
 #: The difference beyond which figures are taken to contradict each other.
 _MOST_MISSED = 0.5
-#: Flash of the drive that is tried: a part of a large drive shows the same figures.
-_TRIED = 2 << 30
+#: Flash of the drive that is tried: a part of a large drive shows the same figures.  An SLC cache takes all that is written then.
+_TRIED, _TRIED_CACHE = 2 << 30, 4 << 30
 #: Units of values, by what parses them.
 _UNITS = {"parse_duration": "ns", "parse_size": "B", "_parse_rate": "B/s"}
 _UNITS |= {"parse_energy": "pJ", "parse_power": "mW", "_parse_energy_per_byte": "pJ/B"}
-#: Write amplification that the bytes of an endurance are taken to be written with, and its range.
-_AMPLIFICATION, _LEAST_AMPLIFICATION, _MOST_AMPLIFICATION = 2, 1, 4
 
 
 @dataclass(frozen=True)
 class DataSheet:
     """Figures of a data sheet; None for what it does not have."""
 
-    #: Figures of `DECIDES` (bytes a second, requests a second, ns), by name.
+    #: Figures (bytes a second, requests a second, ns), by name: of a flash drive those of `DECIDES`.
     shown: Mapping[str, int]
     #: Bytes that the host can address, and that it may write before the drive is worn out.
     capacity: int | None = None
@@ -54,6 +57,17 @@ class DataSheet:
     #: Power, mW.
     idle: int | None = None
     loaded: int | None = None
+    #: Write amplification of the endurance's workload, and how the data sheet says what may be written, if not as bytes.
+    amplification: float = 1.0
+    written_as: str = ""
+    #: Bytes of an SLC cache (0: none) and of a mapping unit, and commands in the drive at once.
+    slc_cache: int | None = None
+    mapping_unit: int | None = None
+    queue_depth: int | None = None
+    #: Of a disk: a revolution, ns, bytes of its cache, and its heads.
+    rotation: int | None = None
+    cache: int | None = None
+    heads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,7 @@ class NewDrive:
     figures: list[NominalFigure]
 
     def rows(self) -> list[dict[str, Any]]:
-        return [each._asdict() | {"met": abs(each.difference or 0) <= 5 * _MET} for each in self.figures]
+        return [each._asdict() | {"met": abs(each.difference or 0) <= _MISSED} for each in self.figures]
 
     def text(self) -> str:
         comments = [f"Made from {self.base} and the figures of a data sheet. What that does not tell is an estimate, and says so."]
@@ -99,12 +113,14 @@ def _text(values: Any, name: str) -> Any:
 
 
 def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Progress | None = None) -> NewDrive:
-    """A drive like another one that shows the figures of a data sheet.
+    """A drive like another one, of flash or a disk, that shows the figures of a data sheet.
 
     Raises
     ------
     RefusedError
-        The other one is no flash drive, or has pages of different times.
+        The other one is neither flash drive nor disk, is zoned, or is a disk that cannot be scaled.
+    UnknownNameError
+        A figure that a drive of its kind does not have.
     InvalidParameterError
         A figure that no such drive can have, or not beside the others: one that it shows by more than half differently.
 
@@ -114,31 +130,70 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
         Of a figure that the drive does not show, as others bind it.
     """
     source = presets.load(base)
-    if source.flash is None:
-        raise RefusedError(f"base: {source.name} is no flash drive")
-    if source.flash.read_pages or source.flash.program_pages:
-        raise RefusedError(f"base: pages of {source.name} have times of their own, which one figure does not tell")
-    flash = _with_capacity(source.flash, sheet)
-    erases = {} if sheet.written is None else {"block_erases": max(1, round(_AMPLIFICATION * sheet.written / _flash_bytes(flash)))}
-    cited = build(CitedFigures, dict(sheet.shown) | erases)
-    cited_sources = dict.fromkeys(cited.as_dict(), "data sheet")
-    preset = replace(source, name=name, title=title, parameters=flash, cited=cited, cited_sources=cited_sources, inside=None)
-    shown = list[NominalFigure]()
-    for number in range(_ROUNDS):
-        shown = _figures_of_sheet(preset, sheet)
-        if all(abs(each.difference or 0) <= _MET for each in shown):
-            break
-        for place, each in enumerate(shown):
-            if number < _ROUNDS - 1 and abs(each.difference or 0) > _MET:
-                (now,) = _figures_of_sheet(preset, sheet, each.name)
-                preset = replace(preset, parameters=_nearer(preset.flash, now))
-            if progress:
-                progress(number + place / len(shown), _ROUNDS, each.name)
-    made = NewDrive(_with_sources(preset, source, sheet), source.name, shown)
+    cited = build(CitedFigures, dict(sheet.shown))
+    preset = replace(source, name=name, title=title, cited=cited, cited_sources=dict.fromkeys(cited.as_dict(), "data sheet"), inside=None)
+    if source.disk is not None:
+        disk, reasons = disk_like(source, cited, sheet.capacity, sheet.rotation, sheet.cache, sheet.heads)
+        preset = replace(preset, parameters=disk)
+        shown = figures(preset, list(cited.as_dict()))
+    elif source.flash is not None:
+        presets.refuse_zoned(source, "no data sheet tells of its zones")
+        preset, reasons, shown = _flash_like(preset, source.flash, source.name, sheet, progress)
+    else:
+        raise RefusedError(f"base: {source.name} is neither flash drive nor disk")
+    made = NewDrive(_with_sources(preset, source, sheet, reasons), source.name, shown)
     for each, row in zip(shown, made.rows(), strict=True):
         if not row["met"]:
             _complain(each, source.name)
     return made
+
+
+def _flash_like(
+    preset: Preset, base: SsdParameters, name: str, sheet: DataSheet, progress: Progress | None
+) -> tuple[Preset, dict[str, str], list[NominalFigure]]:
+    """The drive, the source of each parameter that was changed, and its figures."""
+    drive, reasons = _with_sheet(base, sheet)
+    preset = replace(preset, parameters=drive)
+    changes = FlashChanges(base, name, sheet.shown, sheet.overprovisioning is not None)
+    measured = dict[tuple[Any, str], NominalFigure]()
+
+    quick, long = ([each for each in DECIDES if each in sheet.shown and (each in LONG) == where] for where in (False, True))
+    rounds = [quick] * _ROUNDS + [long] * _LONG_ROUNDS + [quick] * (_ROUNDS if long else 0)
+
+    def measure(figure: str, number: int) -> NominalFigure:
+        key = (preset.parameters, figure)
+        if key not in measured:
+            if progress:
+                progress(number, len(rounds), figure.replace("_", " "))
+            measured[key] = _figure(preset, figure)
+        return measured[key]
+
+    for number, names in enumerate(rounds):
+        for each in names:
+            now, flash = measure(each, number), preset.flash
+            if flash is not None and abs(now.difference or 0) > (_MET_LONG if each in LONG else _MET):
+                preset = replace(preset, parameters=changes.nearer(flash, now))
+    return preset, reasons | changes.reasons, [measure(each, len(rounds)) for each in (*quick, *long)]
+
+
+def _with_sheet(flash: SsdParameters, sheet: DataSheet) -> tuple[SsdParameters, dict[str, str]]:
+    """The drive with what the data sheet says of itself, and the sources of that."""
+    reasons, changes = dict[str, str](), dict[str, Any]()
+    if sheet.mapping_unit:
+        changes, reasons = {"mapping_unit": sheet.mapping_unit}, {"mapping_unit": "data sheet"}
+        if sheet.mapping_unit > 4 * KIB and not flash.code_word:
+            changes["code_word"], reasons["code_word"] = 4 * KIB, "estimate: so that a short read transfers no whole unit"
+        flash = with_chips(flash, **changes)
+    if sheet.queue_depth:
+        flash = replace(flash, queue_depth=sheet.queue_depth, queues=1, command_slots=0, slot_order="turns", command_slot=4 * KIB)
+        reasons["queue_depth"] = "data sheet"
+    share = flash.effective_overprovisioning if sheet.overprovisioning is None else sheet.overprovisioning
+    changes, more = ({}, {}) if sheet.slc_cache is None else slc_changes(flash, sheet.slc_cache)
+    if not changes.get("slc_cache", flash.slc_cache) and "sequential_write_full" in sheet.shown:
+        raise RefusedError("write_mbps_after: there is no SLC cache, whose size is needed")
+    more |= {"capacity": "data sheet"} if sheet.capacity else {}
+    more |= {} if sheet.overprovisioning is None else {"blocks_per_plane": "data sheet: capacity and over-provisioning"}
+    return with_capacity(flash, sheet.capacity or flash.capacity, share, **changes), reasons | more
 
 
 def _complain(missed: NominalFigure, base: str) -> None:
@@ -150,95 +205,44 @@ def _complain(missed: NominalFigure, base: str) -> None:
     warnings.warn(f"{missed.name}: {measured} instead of {cited}: what decides it is bound by other figures", FlashsimWarning, stacklevel=3)
 
 
-def _with_capacity(flash: SsdParameters, sheet: DataSheet) -> SsdParameters:
-    """A drive of the sheet's capacity, with as large a share of flash besides, or the sheet's."""
-    capacity = sheet.capacity or flash.capacity
-    share = flash.effective_overprovisioning if sheet.overprovisioning is None else sheet.overprovisioning
-    pages = -(-capacity // flash.unit_size) * (1 + share)
-    blocks = round(pages / (flash.pools * flash.slots_per_block)) + flash.gc_reserve + flash.spare_blocks
-    try:
-        return replace(flash, capacity=capacity, blocks_per_plane=blocks)
-    except InvalidParameterError as problem:
-        raise InvalidParameterError(
-            "capacity", format_size(capacity), f"a drive of {share:.1%} more flash cannot have it: {problem}"
-        ) from None
+def _figure(preset: Preset, name: str) -> NominalFigure:
+    """A figure of a drive; quick ones of a part of it."""
+    flash, parts = preset.flash, 1
+    if flash is not None and name not in LONG:
+        tried = _TRIED if not flash.slc_cache else preset.capacity * _TRIED_CACHE // flash.slc_cache
+        parts = max(1, min(preset.capacity // tried, most_parts(preset)))
+    return figures(part_of(preset, parts) if parts > 1 else preset, [name])[0]
 
 
-def _flash_bytes(flash: SsdParameters) -> int:
-    return flash.good_blocks * flash.pools * flash.slots_per_block * flash.unit_size
-
-
-def _figures_of_sheet(preset: Preset, sheet: DataSheet, only: str | None = None) -> list[NominalFigure]:
-    parts = max(1, min(preset.capacity // _TRIED, most_parts(preset)))
-    names = [only] if only else [name for name in DECIDES if name in sheet.shown]
-    return figures(part_of(preset, parts) if parts > 1 else preset, names) if names else []
-
-
-def _nearer(flash: SsdParameters | None, figure: NominalFigure) -> SsdParameters:
-    """A drive whose figure is nearer, by the parameter that decides it."""
-    assert flash is not None and figure.cited is not None
-    ratio, transfer = figure.measured / figure.cited, flash.unit_size * SECONDS // flash.channel_rate + 1
-    changes: dict[str, Any] = {}
-    match figure.name:
-        case "sequential_read":
-            changes = {"link_read_rate": max(1, round(flash.link_read_rate / ratio))}
-        case "sequential_write" if figure.measured < 0.95 * min(flash.link_write_rate, figure.cited):  # flash is slower than the link
-            program = max(1, round((flash.program + transfer) * ratio) - transfer)
-            changes = {"program": program, "write_latency": flash.write_latency + program - flash.program}
-        case "sequential_write":
-            changes = {"link_write_rate": max(1, round(flash.link_write_rate / ratio))}
-        case "random_read_iops":
-            overhead = flash.read_latency - flash.read - transfer
-            changes = {"read_latency": flash.read + transfer + max(1, round(overhead * ratio))}
-        case "random_write_iops":
-            overhead = flash.write_latency - flash.program - transfer
-            changes = {"write_latency": flash.program + transfer + max(1, round(overhead * ratio))}
-        case "random_read":
-            read = max(1, flash.read + round(figure.cited - figure.measured))
-            changes = {"read": read, "read_latency": flash.read_latency + read - flash.read}
-        case _:
-            changes = {"write_latency": max(flash.program + transfer + 1, flash.write_latency + round(figure.cited - figure.measured))}
-    return replace(flash, **changes)
-
-
-def _with_sources(preset: Preset, source: Preset, sheet: DataSheet) -> Preset:
-    """The preset with the source of each value: the data sheet, or an estimate, with the range of all flash drives."""
-    flash = preset.flash
-    assert flash is not None
-    every = [each for name in presets.names() if (each := presets.load(name).flash)]
-    of_sheet = {DECIDES[name]: f"what the data sheet's {name.replace('_', ' ')} leaves" for name in sheet.shown}
-    of_sheet |= {"program": of_sheet["link_write_rate"]} if flash.program != (source.flash or flash).program else {}
-    of_sheet |= {"capacity": "data sheet"} if sheet.capacity else {}
-    of_sheet |= {"blocks_per_plane": "data sheet: capacity and over-provisioning"} if sheet.overprovisioning is not None else {}
-    shown = {name: text for name, text, _ in describe(flash)}
-    sources = {name: of_sheet.get(name) or f"estimate: as {source.name}{_range(every, name)}" for name in shown if name in source.sources}
-    cited_sources = dict(preset.cited_sources)
+def _with_sources(preset: Preset, source: Preset, sheet: DataSheet, reasons: dict[str, str]) -> Preset:
+    """The preset with the source of each value: the data sheet, or an estimate, with the range of all drives of its kind."""
+    met = {DECIDES[name]: f"data sheet's {name.replace('_', ' ')}" for name in sheet.shown if name in DECIDES}
+    of_sheet = {name: f"estimate: as {source.name}, with which the {figure} is met" for name, figure in met.items()} | reasons
+    every = [each.parameters for name in presets.names() if (each := presets.load(name)).kind == source.kind]
+    kind, plain = ("flash drives", preset.flash) if preset.flash else ("disks", preset.disk)
+    defaults = {field.name: field.default for field in fields(preset.parameters)}
+    sources = {}
+    for name, _, _ in describe(preset.parameters):
+        value = getattr(plain, name)
+        if value == defaults[name] and value != getattr(source.parameters, name):  # switched off
+            continue
+        if name in source.sources or name in reasons:
+            sources[name] = of_sheet.get(name) or f"estimate: as {source.name}{_range(every, name, kind)}"
+    preset = replace(preset, sources=sources, energy_sources={}, inside_sources={}, notes=())
+    if preset.flash is None:
+        return preset
+    cited, cited_sources = preset.cited, dict(preset.cited_sources)
     if sheet.written is not None:
-        low, high = (round(share * sheet.written / _flash_bytes(flash)) for share in (_LEAST_AMPLIFICATION, _MOST_AMPLIFICATION))
-        written = f"{sheet.written / TB:g} TB written, at a write amplification of {_AMPLIFICATION}"
-        cited_sources["block_erases"] = (
-            f"estimate: the data sheet's {written}; {low:,} to {high:,} at {_LEAST_AMPLIFICATION} to {_MOST_AMPLIFICATION}"
-        )
-    energy, energy_sources = preset.energy, dict.fromkeys(preset.energy_sources, f"estimate: as {source.name}")
-    if energy and (sheet.idle is not None or sheet.loaded is not None):
-        energy = _with_power(energy, sheet)
-        energy_sources |= {name: "data sheet" for name in ("idle", "loaded") if getattr(sheet, name) is not None}
-    return replace(
-        preset, sources=sources, cited_sources=cited_sources, energy=energy, energy_sources=energy_sources, inside_sources={}, notes=()
-    )
+        size = preset.flash.good_blocks * preset.flash.pools * preset.flash.slots_per_block * preset.flash.unit_size
+        cited = replace(cited, block_erases=max(1, round(sheet.amplification * sheet.written / size)))
+        written = f"{sheet.written / TB:g} TB written{sheet.written_as}"
+        cited_sources["block_erases"] = f"data sheet: {written}, over all flash, at a write amplification of {sheet.amplification:g}"
+    energy, energy_sources = energy_like(preset.flash, source, sheet.idle, sheet.loaded)
+    return replace(preset, cited=cited, cited_sources=cited_sources, energy=energy, energy_sources=energy_sources)
 
 
-def _range(drives: list[SsdParameters], name: str) -> str:
+def _range(drives: list[Any], name: str, kind: str) -> str:
     values = [(getattr(each, name), {own: text for own, text, _ in describe(each)}[name]) for each in drives]
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value, _ in values):
         return ""
-    return f"; flash drives of the presets have {min(values)[1]} to {max(values)[1]}"
-
-
-def _with_power(energy: EnergyFigures, sheet: DataSheet) -> EnergyFigures:
-    idle = energy.idle if sheet.idle is None else sheet.idle
-    loaded = energy.loaded if sheet.loaded is None else sheet.loaded
-    if loaded <= idle:
-        raise InvalidParameterError("active-power", f"{loaded} mW", f"it must be more than the idle drive's, {idle} mW")
-    share = (loaded - idle) / (energy.loaded - energy.idle)
-    return replace(energy, idle=idle, loaded=loaded, controller=round(energy.controller * share))
+    return f"; {kind} of the presets have {min(values)[1]} to {max(values)[1]}"
