@@ -91,7 +91,9 @@ def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *
     transfer = base.unit_size * SECONDS // rates["channel_rate"] + 1
     read, program = (max(1, round(values[f"{kind} die time"]) - transfer) for kind in ("read", "write"))
     times: dict[str, Any] = {"read": read, "program": program, "erase": round(values["erase"])}
-    times |= {f"{kind}_pages": _scaled(getattr(base, f"{kind}_pages"), times[kind] / getattr(base, kind)) for kind in ("read", "program")}
+    times |= {
+        f"{kind}_pages": _scale_pages(getattr(base, f"{kind}_pages"), times[kind] / getattr(base, kind)) for kind in ("read", "program")
+    }
     times |= {"slc_program": max(1, round(values["cache write time"]) - transfer)} if base.slc_cache else {}
     times["read_latency"] = read + transfer + max(1, round(values["read overhead"]))
     times["write_latency"] = program + transfer + max(1, round(values["write overhead"]))
@@ -115,7 +117,7 @@ def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *
     )  # fmt: skip
 
 
-def _scaled(pages: Sequence[int], factor: float) -> tuple[int, ...]:
+def _scale_pages(pages: Sequence[int], factor: float) -> tuple[int, ...]:
     """Times of the pages of a word line, which keep their ratios."""
     return tuple(max(1, round(each * factor)) for each in pages)
 
@@ -157,7 +159,7 @@ class DriveFit:
         #: Channels and dies of a package of some that show the figures about as well.
         self.structures: list[tuple[int, int]] = []
         origin = {"flash": repr(flash), "figures": [repr(each) for each in figures], "seed": seed}
-        self.runs = FigureRuns(origin, self._expected(), progress)
+        self.runs = FigureRuns(origin, self._requests_expected(), progress)
 
     def run(self) -> tuple[Candidate, list[Estimate]]:
         """The best candidate, and the estimates of what figures could tell."""
@@ -208,7 +210,7 @@ class DriveFit:
         spread = np.sqrt(2) * self._figures_of_seeds(one, figures).std(axis=0, ddof=1)  # of the figure, and of the run beside it
         self.weights |= dict(zip(figures, (_KNOWN / np.hypot(_KNOWN, spread)).tolist(), strict=True))
 
-    def _expected(self) -> float:
+    def _requests_expected(self) -> float:
         """About how many requests are simulated, a figure at a time."""
         reads, writes, steady = len(self.reads), len(self.writes), len(self.steady)
         structures, (coarse, fine) = len(_CHANNELS) * len(_DIES), (requests * (steps + 1) for requests, steps in (_COARSE, _FINE))

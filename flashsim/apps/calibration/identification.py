@@ -150,7 +150,7 @@ def identify(
     source = presets.load(base)
     flash = source.flash
     if flash is None or source.array is not None:
-        raise RefusedError(f"preset: {source.name} is no single flash drive")
+        raise RefusedError(f"preset: {source.name} is {'several drives' if flash else 'no flash drive'}")
     flash = replace(  # no figure tells the host's share of a latency apart, and no drive could be faster than the base's
         flash, read_submission=0, read_latency=flash.read_latency + flash.read_submission,
         write_submission=0, write_latency=flash.write_latency + flash.write_submission,
@@ -240,7 +240,7 @@ def identify_under_load(
     kept = [place % 3 == 1 for place in range(len(order))]
     fit = LoadFit([base] if base else bases(), capacity_of(order), settings, progress)
     first, factors = fit.run([row for row, away in zip(order, kept, strict=True) if not away])
-    shown = fit.shown(order, first, factors)
+    shown = fit.show(order, first, factors)
     factors = fit.fit_all(order, first, factors)
     estimates = fit.intervals(order, first, factors)
     source, drive = presets.load(first.name), first.flash(factors)

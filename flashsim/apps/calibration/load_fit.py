@@ -47,7 +47,7 @@ _PROGRAMS, _DIES = (0.35, 0.5, 0.7, 1.0, 1.4), (0.5, 2.0)
 #: Steps of derivatives, in logarithms: of most factors, and of those that are whole numbers or move a queue.
 _STEP, _LONG_STEPS = 0.1, {"spare share": 0.2, "write buffer": 0.2, "command slots": 0.2, "erase step": 0.2, "suspend progress": 0.2}
 #: Scale of runs, and steps: to compare bases, to fit the few that are nearest, to fit the best, and to go on with all rows.
-_COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 3), (0.2, 4), (0.2, 2)
+_COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 3), (0.2, 6), (0.2, 2)
 #: Dampings of a step of Gauss and Newton, its longest change of a factor (logarithm), and the share of the cost that a step must gain.
 _DAMPINGS, _LONGEST, _LEAST_GAIN = (0.03, 0.3, 3.0, 30.0), 0.7, 0.02
 #: Bases that are fitted.
@@ -57,8 +57,8 @@ _WEIGHTS = {"achieved": 4.0, "read_p10": 1.0, "read_p50": 2.0, "read_p90": 1.0, 
 _WEIGHT_OF_WRITES, _WEIGHT_WITH_ROOM, _WITH_ROOM = 0.4, 0.1, 30.0
 #: Residual of a figure of a drive that cannot be, and that beyond which a figure counts less.
 _INVALID, _OUTLIER = 3.0, 0.5
-#: Command slots of a drive whose requests wait in one line, by which a factor multiplies.
-_SLOTS = 64
+#: Queues and command slots, by which a factor multiplies, of drives in whose slots the oldest request is next, or queues have turns.
+WAITING = {"arrival": (1, 64), "turns": (8, 256)}
 #: Rows that are needed.
 LEAST_ROWS = 3
 _REPETITIONS = 4
@@ -71,8 +71,8 @@ class Base:
     name: str
     capacity: int
     dies: float = 1.0
-    #: Reads and writes wait in one line for a few command slots, whatever the preset does.
-    in_line: bool = False
+    #: How requests wait for command slots (`WAITING`), whatever the preset does; by its own way if empty.
+    waiting: str = ""
 
     def flash(self, factors: Mapping[str, float]) -> SsdParameters:
         """The drive with factors to its values.
@@ -104,9 +104,10 @@ class Base:
         line = base.unit_size * base.group
         changes |= {field: max(line, round(changes[field] / line) * line) for field in ("write_buffer_batch",) if changes.get(field)}
         changes["collection_share"] = min(1.0, changes.get("collection_share", base.collection_share))
-        if self.in_line:
-            slots = round(_SLOTS * factors.get("command slots", 1.0))
-            changes |= {"slot_order": "arrival", "queues": 1, "command_slots": slots}
+        if self.waiting:
+            queues, slots = WAITING[self.waiting]
+            slots = round(slots * factors.get("command slots", 1.0))
+            changes |= {"slot_order": self.waiting, "queues": queues, "command_slots": slots}
         changes["program_long_share"] = min(0.95, changes.get("program_long_share", base.program_long_share))
         changes["read_latency"] = base.read_latency + changes.get("read", base.read) - base.read
         changes["write_latency"] = base.write_latency + changes.get("program", base.program) - base.program
@@ -114,12 +115,12 @@ class Base:
 
 
 def play_drive(
-    name: str, capacity: int, dies: float, in_line: bool, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]],
+    name: str, capacity: int, dies: float, waiting: str, factors: Mapping[str, float], loads: Sequence[Mapping[str, float]],
     scale: float, seed: int, stamps: Mapping[str, str],
 ) -> list[dict[str, float]] | None:  # fmt: skip
     """Rate and latencies of a drive by measure, load by load; None if there is no such drive."""
     try:
-        flash = Base(name, capacity, dies, in_line).flash(factors)
+        flash = Base(name, capacity, dies, waiting).flash(factors)
         original, cycle = under_load.in_use(Preset("fit", "ssd", "", flash, {}), loads[0]["used_gib"], scale, seed)
     except (InvalidParameterError, RefusedError):
         return None
@@ -139,7 +140,9 @@ class LoadFit:
         self.names, self.capacity, self.settings, self.progress = names, capacity, settings, progress
         self.points = 0
         steps = _NEAREST * _COARSE[1] + _FINE[1] + _ALL[1] + 2
-        self.expected = len(names) * (len(_PROGRAMS) + 2 * len(_DIES) + 2) + steps * (len(_DAMPINGS) + len(FACTORS))
+        self.points_expected = len(names) * (len(_PROGRAMS) + (1 + len(WAITING)) * (1 + len(_DIES))) + steps * (
+            len(_DAMPINGS) + len(FACTORS)
+        )
 
     def run(self, rows: Sequence[LoadRow]) -> tuple[Base, dict[str, float]]:
         """The drive that shows the rows best."""
@@ -149,7 +152,7 @@ class LoadFit:
             best.setdefault(base.name, (base, factors))
         others = [(replace(base, dies=dies), factors) for base, factors in best.values() for dies in _DIES]
         every = [*best.values(), *others]
-        every += [(replace(base, in_line=True), factors) for base, factors in every]
+        every += [(replace(base, waiting=waiting), factors) for base, factors in every for waiting in WAITING]
         nearest = self._in_order(rows, every)[:_NEAREST]
         fitted = [(base, *self.fit(rows, base, factors, _COARSE)) for base, factors in nearest]
         base, factors, _ = min(fitted, key=lambda one: one[2])
@@ -216,7 +219,7 @@ class LoadFit:
         solution = Solution(point, ends)
         return estimates(names, model, solution, np.ones(len(ends)), draws - draws.mean(axis=1, keepdims=True), steps)
 
-    def shown(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float], scale: float = 1.0) -> list[dict[str, float]]:
+    def show(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float], scale: float = 1.0) -> list[dict[str, float]]:
         """What a drive shows under the load of each row."""
         (result,) = self._play([(base, factors)], [_load_of(row) for row in rows], scale, self.settings.seed)
         if result is None:
@@ -245,7 +248,7 @@ class LoadFit:
             Job.of(
                 play_drive, f"{base.name}, {base.dies:g} times its dies",
                 group=str(number * self.settings.jobs // len(points)),  # neighbours, which share a steady state, in one process
-                name=base.name, capacity=base.capacity, dies=base.dies, in_line=base.in_line,
+                name=base.name, capacity=base.capacity, dies=base.dies, waiting=base.waiting,
                 factors={name: round(float(factor), 6) for name, factor in factors.items()}, loads=[dict(load) for load in loads],
                 scale=scale, seed=seed, stamps=kept.stamps([base.name]),
             )
@@ -254,7 +257,7 @@ class LoadFit:
 
         def tell(done: float, total: float, message: str = "") -> None:
             if self.progress:
-                self.progress(min(self.points + done, self.expected), self.expected, message)
+                self.progress(min(self.points + done, self.points_expected), self.points_expected, message)
 
         results = make(jobs, self.settings, tell, ["page"], kinds=("ssd",))
         self.points += len(jobs)
@@ -267,7 +270,7 @@ def factors_of(base: Base) -> list[str]:
     assert flash is not None
     absent = {name for name in FACTORS if name.startswith("collection") and not flash.collection_rate}
     absent |= {name for name, (fields, _, _) in FACTORS.items() if not all(getattr(flash, field) for field in fields)}
-    return [name for name in FACTORS if name not in absent or (name == "command slots" and base.in_line)]
+    return [name for name in FACTORS if name not in absent or (name == "command slots" and base.waiting)]
 
 
 def merge_saturated(rows: Sequence[LoadRow]) -> list[LoadRow]:
@@ -291,7 +294,7 @@ def _targets(row: LoadRow) -> Iterator[tuple[str, float, float]]:
             continue
         of = name.removesuffix("_us").removesuffix("_per_s")
         if name.startswith("write"):
-            yield name, value, _WEIGHT_OF_WRITES if value > _WITH_ROOM else _WEIGHT_WITH_ROOM
+            yield name, value, _WEIGHT_OF_WRITES if value > _WITH_ROOM or of == "write_p50" else _WEIGHT_WITH_ROOM
         else:
             yield name, value, _WEIGHTS[of]
 

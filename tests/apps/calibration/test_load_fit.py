@@ -69,7 +69,7 @@ def test_saturated_rows_are_one_under_the_lowest_of_their_loads() -> None:
 
 def test_a_drive_that_cannot_be_shows_nothing() -> None:
     load = {"used_gib": 1.0, "background_per_s": 100.0, "probe_per_s": 100.0}
-    assert play_drive(NAME, 64 * KIB, 1.0, False, {}, [load], 0.01, 0, {}) is None
+    assert play_drive(NAME, 64 * KIB, 1.0, "", {}, [load], 0.01, 0, {}) is None
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_planted_drive_is_identified_from_its_rows(small: str, tmp_path: Path)
     """Its pages take 1.4 times as long to read; every third row is kept back."""
     whole = presets.load(small)
     loads = [{"used_gib": whole.capacity / GIB, "background_per_s": float(rate), "probe_per_s": 2000.0} for rate in (500, 1000, 1500, 2000)]
-    shown = play_drive(small, whole.capacity, 1.0, False, {"read": 1.4}, loads, 0.05, 1, {})
+    shown = play_drive(small, whole.capacity, 1.0, "", {"read": 1.4}, loads, 0.05, 1, {})
     assert shown is not None
     with (tmp_path / "load.csv").open("w") as file:
         table = csv.DictWriter(file, ["drive", *LOAD, *MEASURES])
