@@ -52,8 +52,9 @@ _COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 3), (0.2, 6), (0.2, 2)
 _DAMPINGS, _LONGEST, _LEAST_GAIN = (0.03, 0.3, 3.0, 30.0), 0.7, 0.02
 #: Bases that are fitted.
 _NEAREST = 3
-#: Weights of logarithms by measure; writes' percentiles count little where they are those of a write that finds room.
-_WEIGHTS = {"achieved": 4.0, "read_p10": 1.0, "read_p50": 2.0, "read_p90": 1.0, "read_p99": 1.5, "read_p99.9": 0.7}
+#: Weights of logarithms by measure: of the rate, which decides from where requests wait, the most; writes' percentiles count little where
+#: they are those of a write that finds room.
+_WEIGHTS = {"achieved": 15.0, "read_p10": 1.0, "read_p50": 2.0, "read_p90": 1.0, "read_p99": 1.5, "read_p99.9": 0.7}
 _WEIGHT_OF_WRITES, _WEIGHT_WITH_ROOM, _WITH_ROOM = 0.4, 0.1, 30.0
 #: Residual of a figure of a drive that cannot be, and that beyond which a figure counts less.
 _INVALID, _OUTLIER = 3.0, 0.5
