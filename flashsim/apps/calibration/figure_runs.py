@@ -72,7 +72,7 @@ class FigureRuns:
         return np.array(self._results[key])
 
     def tell(self, message: str) -> None:
-        """What the next drives are tried for."""
+        """Take a message for the progress: the purpose of the next runs."""
         self._message = message
 
     def save(self) -> None:

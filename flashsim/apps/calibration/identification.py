@@ -5,7 +5,7 @@ Another drive's preset is fitted to two thirds of them, and judged by the third 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from flashsim.core.units import MICROSECONDS
 from flashsim.device import presets
 from flashsim.device.presets import Preset
 from flashsim.experiments.runs.jobs import Settings
+from flashsim.ssd.parameters import SsdParameters
 
 #: Requests of a load of the final drive.
 _FINAL = 20_000
@@ -121,6 +122,12 @@ def _bound(differences: Sequence[float]) -> float:
     return float(student.ppf(0.95, len(differences)) * np.sqrt(np.mean(np.square(differences))))
 
 
+def _changes(source: Preset, drive: SsdParameters) -> dict[str, str]:
+    """A source for each value that is no longer the base's: what has no source is not written to a preset's file."""
+    names = (each.name for each in fields(drive))
+    return {name: "follows from what was identified" for name in names if getattr(drive, name) != getattr(source.parameters, name)}
+
+
 def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:
     """Every third figure, drawn so that each kind loses a third.
 
@@ -174,7 +181,7 @@ def identify(
     origins |= dict.fromkeys(("channels", "dies_per_package"), how) if fit.reads else {}
     origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
     origins |= {f"{kind}_submission": f"in {kind}_latency" for kind in ("read", "write") if f"{kind}_submission" in source.sources}
-    sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | origins
+    sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | _changes(source, drive) | origins
     preset = Preset(name, "ssd", title, drive, sources)
     names = [name for name in PARAMETERS if flash.slc_cache or name != "cache write time"]
     measured = simulated_figures(preset, figures, seed + 1, _FINAL).tolist()
@@ -244,13 +251,13 @@ def identify_under_load(
     factors = fit.fit_all(order, first, factors)
     estimates = fit.intervals(order, first, factors)
     source, drive = presets.load(first.name), first.flash(factors)
-    fields = {field: one for one in estimates for field in FACTORS[one.name][0]}
+    factored = {field: one for one in estimates for field in FACTORS[one.name][0]}
     origins = {
         field: "a guess: the rows do not tell it" if one.unknown else f"identified ({one.name}: {one.value:.3g} times {source.name}'s)"
-        for field, one in fields.items()
+        for field, one in factored.items()
     }
     origins |= {"capacity": "as given" if capacity else "the part in use", "channels": "identified: the best of three numbers of dies"}
-    sources = dict.fromkeys(source.sources, f"as {source.name}: the rows do not tell it") | origins
+    sources = dict.fromkeys(source.sources, f"as {source.name}: the rows do not tell it") | _changes(source, drive) | origins
     pairs = [(figure, away) for row, away in zip(order, kept, strict=True) for figure in _figures_of(row, row.values)]
     measured = [figure.value for row, values in zip(order, shown, strict=True) for figure in _figures_of(row, values)]
     preset = Preset(name, "ssd", title, replace(drive, capacity=capacity or drive.capacity), sources)

@@ -221,7 +221,7 @@ class LoadFit:
         return estimates(names, model, solution, np.ones(len(ends)), draws - draws.mean(axis=1, keepdims=True), steps)
 
     def show(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float], scale: float = 1.0) -> list[dict[str, float]]:
-        """What a drive shows under the load of each row."""
+        """Rate and latencies of a drive under the load of each row."""
         (result,) = self._play([(base, factors)], [_load_of(row) for row in rows], scale, self.settings.seed)
         if result is None:
             raise InvalidParameterError("figures", base.name, "no drive like it shows these figures")

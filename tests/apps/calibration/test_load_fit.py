@@ -53,6 +53,16 @@ def test_another_capacity_has_as_many_dies_for_its_size_and_others_take_as_much_
         assert one.effective_overprovisioning == pytest.approx(whole.effective_overprovisioning, rel=0.01)
 
 
+def test_a_file_has_every_value_that_an_identified_drive_does_not_share_with_its_base(tmp_path: Path) -> None:
+    """PE8110 has one queue, and no source for it: eight queues in turns must not be lost."""
+    source = presets.load(NAME)
+    drive = Base(NAME, source.capacity, 2.0, "turns").flash({"read": 1.3})
+    sources = dict(source.sources) | identification._changes(source, drive)
+    path = tmp_path / "drive.toml"
+    path.write_text(as_toml(document_of(replace(source, parameters=drive, sources=sources)), []))
+    assert presets.load(str(path)).parameters == drive
+
+
 def row(rate: float, achieved: float, latency: float = 100.0, used: float = 10.0) -> LoadRow:
     return LoadRow("a drive", {**dict.fromkeys(MEASURES, latency), "used_gib": used, "background_per_s": rate, "probe_per_s": 10.0,
         "achieved_per_s": achieved})  # fmt: skip

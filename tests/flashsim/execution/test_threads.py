@@ -197,12 +197,13 @@ def test_an_interrupt_leaves_no_thread_behind(busy: bool, file: HeapFile, device
 
     def interrupt() -> None:
         """Once the first strand waits for the other to end, which reads or sleeps."""
-        while "wait_for" not in _calls("MainThread") or ("_read" if busy else "wait") not in _calls("strand 1"):
-            if over.wait(0.005):
-                return
-            if time.monotonic() > begin + seconds(60):
-                break
-        signal.pthread_kill(main, signal.SIGINT)
+        try:
+            while "wait_for" not in _calls("MainThread") or ("_read" if busy else "wait") not in _calls("strand 1"):
+                if over.wait(0.005) or time.monotonic() > begin + seconds(60):
+                    break
+        finally:  # also if the stacks of threads that run cannot be read
+            if not over.is_set():
+                signal.pthread_kill(main, signal.SIGINT)
 
     main, over, begin = threading.get_ident(), threading.Event(), time.monotonic()
     interrupter = threading.Thread(target=interrupt)
