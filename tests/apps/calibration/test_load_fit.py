@@ -115,12 +115,15 @@ def test_a_planted_drive_is_identified_from_its_rows(small: str, tmp_path: Path)
         )
     outcome = fs.identify(tmp_path / "load.csv", jobs=1, seed=3)
     (pages,) = [each for each in outcome.result.estimates if each.name == "read"]
-    assert pages.low <= 1.4 <= pages.high and pages.value == pytest.approx(1.4, rel=0.05)
+    assert pages.low <= 1.4 <= pages.high
+    flash, planted = outcome.preset.flash, Base(small, whole.capacity).flash({"read": 1.4})
+    assert flash is not None  # reads that rarely queue tell the sum of page and submission, and not either
+    assert flash.read_pages[1] + flash.read_submission == pytest.approx(planted.read_pages[1] + planted.read_submission, rel=0.03)
     summary = outcome.summary()
     assert summary["kept"].sum() == len(MEASURES)
     reads = summary[summary["kind"].str.match("read p50|read p99 |rate")]
     assert (np.abs(reads["difference"]) < 0.1).all(), reads
-    assert "identified (read: 1." in outcome.text() and "nine of ten within" in str(outcome)
+    assert "identified (read: 1." in outcome.text() and "nine of ten within" in outcome.text()
 
 
 def test_tables_that_cannot_be_fitted_are_refused_in_one_line(tmp_path: Path) -> None:
