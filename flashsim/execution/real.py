@@ -30,6 +30,9 @@ from flashsim.storage.record import Bytes
 from flashsim.storage.rows import Tuples
 from flashsim.storage.volume import Volume
 
+#: Seconds of a wait for other threads, which is then begun again: Python loses a signal that arrives just before a wait without an end.
+_SIGNALS = 1.0
+
 
 def _clocks() -> tuple[int, int, int]:
     """Wall-clock time, and user and kernel time of the calling thread, ns."""
@@ -223,7 +226,7 @@ class StrandThreads:
         while self._live:
             try:
                 with self._turn:
-                    self._turn.wait_for(lambda: not self._live)
+                    self._turn.wait_for(lambda: not self._live, _SIGNALS)
             except BaseException as problem:  # an interrupt; no thread must outlive the run
                 self._fail(problem)
         for thread in self._threads:
@@ -302,7 +305,7 @@ class StrandThreads:
                 while strand in waits.waits:
                     if self._problem is not None:
                         raise _StoppedError
-                    self._turn.wait()
+                    self._turn.wait(_SIGNALS)
                 if isinstance(one, Strand):
                     self._backends[strand].follows(self._backends[one].last)
 
