@@ -219,7 +219,7 @@ class Estimate:
     def _show(self, value: float) -> str:
         if "rate" in self.name:
             return f"{value / MB:.4g} MB/s"
-        if "pages" in self.name:
+        if "pages" in self.name or "spread" in self.name:
             return f"{value:.3g}"
         return f"{value:.3%}" if "share" in self.name else format_duration(round(value))
 

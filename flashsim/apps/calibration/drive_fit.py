@@ -3,37 +3,23 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 from scipy.stats.qmc import Sobol
 
 from flashsim.apps.calibration.cells import STEP, UNKNOWN, Estimate, Floats, Model, Solution, cost, estimates, solve
 from flashsim.apps.calibration.drive_figures import RATES, DriveFigure
+from flashsim.apps.calibration.drive_values import PARAMETERS, DriveStructure, Values, drive_with, parameters_of, values_of
 from flashsim.apps.calibration.figure_runs import FigureRuns
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.protocols import Progress
 from flashsim.core.request import READ
-from flashsim.core.units import GB, MB, MIB, SECONDS
+from flashsim.core.units import MIB, SECONDS
 from flashsim.ssd.parameters import SsdParameters
 
-#: Parameters that are fitted: the parameter of a preset that rests on each, bounds, and figures that tell it; and those that each kind of
-#: figures tells.
-PARAMETERS = {
-    "read overhead": ("read_latency", 50.0, 1e9, "random reads of 4 KiB at the largest queue depth"),
-    "read die time": ("read", 500.0, 1e9, "random reads of 4 KiB at depth 1 and at several depths"),
-    "link read rate": ("link_read_rate", 0.1 * MB, 200.0 * GB, "reads in order of 128 KiB or more"),
-    "channel rate": ("channel_rate", 1.0 * MB, 20.0 * GB, "random reads of 64 KiB or more at depth 1"),
-    "write overhead": ("write_latency", 50.0, 1e9, "random writes of 4 KiB with free blocks at the largest queue depth"),
-    "write die time": ("program", 500.0, 1e9, "the rate of random writes in the steady state"),
-    "cache write time": ("slc_program", 500.0, 1e9, "the rate of writes into the empty SLC cache"),
-    "link write rate": ("link_write_rate", 0.1 * MB, 200.0 * GB, "writes in order with free blocks"),
-    "erase": ("erase", 10_000.0, 1e9, "the 99th percentile of steady writes"),
-    "spare share": ("blocks_per_plane", 0.02, 5.0, "write amplification, or steady rates at several shares of the capacity in use"),
-    "block pages": ("pages_per_block", 8.0, 8192.0, "the 99th percentile of steady writes at several rates"),
-}
-_READS = ("read overhead", "read die time", "link read rate", "channel rate")
-_WRITES, _CACHED_WRITES = (("write overhead", die, "link write rate") for die in ("write die time", "cache write time"))
+#: Parameters that figures of reads tell, of writes, with an SLC cache and without, and of the steady state.
+_READS = ("read overhead", "read die time", "link read rate", "channel rate", "read submission", "read spread")
+_WRITES, _CACHED_WRITES = (("write overhead", die, "link write rate", "write submission") for die in ("write die time", "cache write time"))
 _STEADY = ("erase", "spare share", "block pages")
 #: Steps of derivatives, in logarithms, of parameters that show little, or through garbage collection, which is uneven.
 _LONG_STEPS = {
@@ -49,9 +35,12 @@ _CHANNELS, _DIES, _FITTED, _REPEATED = (*range(1, 11), 12, 14, 16, 20, 24, 28, 3
 #: Candidates that cost more than this multiple of the best, and this, are left out; so many at most go on.
 _AS_WELL, _EXACT, _TRIED = 2.5, 1e-4, 3
 #: Shares of the best rate's time that a controller is taken to be busy, a link, and channels or dies: a group for each link that writes
-#: start from; and many for reads, of which the figures between two can be worse than at both.
+#: start from; and many for reads, of which the figures between two can be worse than at both; with submission times, the dies' share of
+#: what controller and link leave of a latency comes last.
 _WRITE_SHARES = [list(product((1.0, 0.4, 0.1), (link,), (1.0, 0.4))) for link in (1.0, 0.4)]
-_READ_SHARES = (np.array([0.05, 0.3, 0.3]) ** Sobol(3, rng=1).random_base2(5)).tolist()
+_READ_SHARES, _SUBMITTED_READ_SHARES = (
+    (np.array(lowest) ** Sobol(len(lowest), rng=1).random_base2(5)).tolist() for lowest in ([0.05, 0.3, 0.3], [0.05, 0.3, 0.3, 0.3])
+)
 #: Shares of spare flash to start from, with blocks so many times as long, whose erases take as many times longer.
 _SPARE, _BLOCKS = (0.1, 0.18, 0.32), (0.4, 1.0, 2.5)
 #: Weight of the cost of a steady state beside those of reads and writes, which are more even, where structures are compared.
@@ -68,71 +57,6 @@ _KNOWN = 0.01
 _NO_DRIVE = 20.0
 #: Runs with other seeds that tell how uneven figures are.
 _REPETITIONS = 4
-Values = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class DriveStructure:
-    """Counts of a drive: channels, dies of a package, and bytes of the write buffer."""
-
-    channels: int
-    dies: int
-    buffer: int
-
-
-def drive_with(base: SsdParameters, structure: DriveStructure, values: Values, *, exact: bool = False) -> SsdParameters:
-    """A drive like another one with these values.
-
-    Its spare flash is as told by a smaller or larger capacity; with `exact`, by blocks and their pages, and the capacity stays.
-    """
-    rates: dict[str, Any] = {
-        name.replace(" ", "_"): max(1, round(values[name])) for name in ("link read rate", "link write rate", "channel rate")
-    }
-    transfer = base.unit_size * SECONDS // rates["channel_rate"] + 1
-    read, program = (max(1, round(values[f"{kind} die time"]) - transfer) for kind in ("read", "write"))
-    times: dict[str, Any] = {"read": read, "program": program, "erase": round(values["erase"])}
-    times |= {
-        f"{kind}_pages": _scale_pages(getattr(base, f"{kind}_pages"), times[kind] / getattr(base, kind)) for kind in ("read", "program")
-    }
-    times |= {"slc_program": max(1, round(values["cache write time"]) - transfer)} if base.slc_cache else {}
-    times["read_latency"] = read + transfer + max(1, round(values["read overhead"]))
-    times["write_latency"] = program + transfer + max(1, round(values["write overhead"]))
-    pools = structure.channels * base.packages_per_channel * structure.dies * base.planes_per_die
-    line, reserve, capacity = base.group // base.units, base.gc_reserve + base.spare_blocks + base.own_slc_blocks, base.capacity
-    needed = base.logical_pages * (1 + values["spare share"])
-    pages = max(2, line, round(values["block pages"] / line) * line)
-    if exact:
-        choices = np.arange(max(line, int(0.8 * pages) // line * line), int(1.25 * pages) + 1, line)
-        units = pools * base.units * choices
-        misses = np.abs(np.maximum(2, np.round(needed / units)) * units / needed - 1)
-        near = np.abs(np.log(choices / pages)) / 50  # of choices that are about as good, one with blocks as they were
-        pages = int(choices[np.argmin(misses + near)])
-    blocks = max(2, round(needed / (pools * pages * base.units)))
-    if not exact:
-        capacity = int(pools * blocks * pages * base.units / (1 + values["spare share"])) * base.unit_size
-    return replace(
-        base, **rates, **times, channels=structure.channels, dies_per_package=structure.dies, write_buffer=structure.buffer,
-        power_protected=base.power_protected and structure.buffer > 0, pages_per_block=pages, blocks_per_plane=blocks + reserve,
-        capacity=capacity,
-    )  # fmt: skip
-
-
-def _scale_pages(pages: Sequence[int], factor: float) -> tuple[int, ...]:
-    """Times of the pages of a word line, which keep their ratios."""
-    return tuple(max(1, round(each * factor)) for each in pages)
-
-
-def values_of(flash: SsdParameters) -> dict[str, float]:
-    """Values of a drive that `drive_with` changes."""
-    transfer = flash.unit_size * SECONDS // flash.channel_rate + 1
-    return {
-        "read overhead": flash.read_latency - flash.read - transfer, "read die time": flash.read + transfer,
-        "link read rate": flash.link_read_rate, "channel rate": flash.channel_rate,
-        "write overhead": flash.write_latency - flash.program - transfer, "write die time": flash.program + transfer,
-        "cache write time": (flash.slc_program or flash.program) + transfer, "link write rate": flash.link_write_rate,
-        "erase": flash.erase, "spare share": flash.effective_overprovisioning,
-        "block pages": flash.pages_per_block,
-    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -148,37 +72,50 @@ class DriveFit:
     """Parameters by figures: those of reads first, then writes, then the steady state, then both of writes in longer runs."""
 
     def __init__(self, flash: SsdParameters, figures: Sequence[DriveFigure], seed: int, progress: Progress | None) -> None:
-        self.flash, self.seed, self.figures = flash, seed, figures
-        #: What writes before the steady state tell: an SLC cache takes them in a time of its own.
-        self.write_names = _CACHED_WRITES if flash.slc_cache else _WRITES
-        self.steady = [each for each in figures if each.load.state == "steady"]
-        self.reads = [each for each in figures if each.load.operation == READ and not each.load.reads and each not in self.steady]
-        self.writes = [each for each in figures if each not in self.steady and each not in self.reads]
-        weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
-        self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
+        self.flash, self.seed = flash, seed
+        present = parameters_of(flash)
+        #: What reads tell, writes in the steady state, and writes before: an SLC cache takes these in a time of its own.
+        self.read_names, self.steady_write_names, self.write_names = (
+            [name for name in names if name in present] for names in (_READS, _WRITES, _CACHED_WRITES if flash.slc_cache else _WRITES)
+        )
+        self._take(figures)
+        self.candidates = list[Candidate]()
         #: Channels and dies of a package of some that show the figures about as well.
         self.structures: list[tuple[int, int]] = []
         origin = {"flash": repr(flash), "figures": [repr(each) for each in figures], "seed": seed}
         self.runs = FigureRuns(origin, self._requests_expected(), progress)
 
-    def run(self) -> tuple[Candidate, list[Estimate]]:
-        """The best candidate, and the estimates of what figures could tell."""
+    def run(self) -> Candidate:
+        """The best candidate by the figures."""
         structure = DriveStructure(self.flash.channels, self.flash.dies_per_package, self.flash.write_buffer)
         candidates = [Candidate(structure, values_of(self.flash), 0.0)]
         for figures, step in ((self.reads, self._structures), (self.writes, self._with_writes), (self.steady, self._with_steady)):
             candidates = _few(step(candidates)) if figures else candidates
-        others = list(dict.fromkeys((
-            *(self.write_names if self.writes else ()), *(_WRITES if self.steady else ()), *(_STEADY if self.steady else ()),
-        )))  # fmt: skip
-        names = [*(_READS if self.reads else ()), *others]
         best = min(candidates, key=lambda one: one.cost)
-        if others:
+        if others := self._written_names():
             self.runs.tell("longer runs")
             self._weigh(best, self.figures)
             candidates = [each for one in candidates for each in self._solve_anew(one, others, _FEW)]
             best = min(candidates, key=lambda one: one.cost)
             (best,) = self._solve_anew(best, others, _LAST)
             candidates = _few([*candidates, best])
+        self.candidates = candidates
+        return best
+
+    def run_on(self, figures: Sequence[DriveFigure]) -> tuple[Candidate, list[Estimate]]:
+        """The best candidate by these figures too, which have judged the fit, and the estimates of what all figures could tell."""
+        self._take([*self.figures, *figures])
+        self.runs.tell("all figures")
+        self._weigh(self.candidates[0], self.figures)
+        names, others = [*(self.read_names if self.reads else ()), *self._written_names()], self._written_names()
+        candidates = self.candidates
+        if self.reads:
+            twins = self._with_busy_controller(candidates) if "read submission" in names else []
+            candidates = [each for one in [*candidates, *twins] for each in self._solve_anew(one, self.read_names, _LAST, self.reads)]
+        if others:
+            candidates = [each for one in candidates for each in self._solve_anew(one, others, _LAST)]
+        best = min(candidates, key=lambda one: one.cost)
+        candidates = _few(candidates)
         self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
         point, steps = np.array([best.values[name] for name in names]), np.maximum(_WIDE_STEP, _steps(names))
         self.runs.tell("intervals")
@@ -190,6 +127,20 @@ class DriveFit:
             _widen(one, [each.values[one.name] for each in candidates])
             for one in estimates(names, model, solution, targets, draws, steps, _KNOWN, (1, -1), uneven)
         ]
+
+    def _written_names(self) -> list[str]:
+        """Parameters that the figures of writes tell."""
+        steady = [*self.steady_write_names, *_STEADY] if self.steady else []
+        return list(dict.fromkeys([*(self.write_names if self.writes else ()), *steady]))
+
+    def _take(self, figures: Sequence[DriveFigure]) -> None:
+        """Fit to these figures from now on."""
+        self.figures = figures
+        self.steady = [each for each in figures if each.load.state == "steady"]
+        self.reads = [each for each in figures if each.load.operation == READ and not each.load.reads and each not in self.steady]
+        self.writes = [each for each in figures if each not in self.steady and each not in self.reads]
+        weights = dict.fromkeys(RATES, 1.0) | {"write_amplification": _AMPLIFICATION_WEIGHT}
+        self.weights = {each: weights.get(each.name, _LATENCY_WEIGHT) for each in figures}
 
     def _solve_anew(
         self, one: Candidate, names: Sequence[str], effort: tuple[int, int], figures: Sequence[DriveFigure] = ()
@@ -216,8 +167,8 @@ class DriveFit:
         structures, (coarse, fine) = len(_CHANNELS) * len(_DIES), (requests * (steps + 1) for requests, steps in (_COARSE, _FINE))
         expected = reads * structures * len(_READ_SHARES) * _STARTS
         for (most, starts), effort in ((_FITTED, coarse), (_REPEATED, fine)):
-            expected += reads * most * starts * effort * len(_READS)
-        expected += writes * (_TRIED + 2) * len(_WRITE_SHARES) * fine * len(_WRITES)
+            expected += reads * most * starts * effort * len(self.read_names)
+        expected += writes * (_TRIED + 2) * len(_WRITE_SHARES) * fine * len(self.write_names)
         expected += steady * _TRIED * len(_BLOCKS) * coarse * len(_STEADY)
         both = sum(requests * (steps + 1) for requests, steps in (_FEW, _LAST)) + 4 * _FINE[0]
         return float(expected + (writes + steady) * _TRIED * both * len(PARAMETERS))
@@ -225,22 +176,29 @@ class DriveFit:
     def _structures(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         (first,) = candidates
         targets, few = self._targets(self.reads), list[Candidate]()
+        shares = _SUBMITTED_READ_SHARES if "read submission" in self.read_names else _READ_SHARES
         for channels, dies in product(_CHANNELS, sorted({max(1, round(factor * first.structure.dies)) for factor in _DIES})):
             structure = replace(first.structure, channels=channels, dies=dies)
             self.runs.tell(f"{channels} channels of {dies} dies")
-            model = self._model(replace(first, structure=structure), _READS, self.reads, _STARTS, self.seed)
-            for values in self._starts("read", self.reads, replace(first, structure=structure), _READ_SHARES):
-                shown_here = model(np.array([values[name] for name in _READS]))
+            model = self._model(replace(first, structure=structure), self.read_names, self.reads, _STARTS, self.seed)
+            for values in self._starts("read", self.reads, replace(first, structure=structure), shares):
+                shown_here = model(np.array([values[name] for name in self.read_names]))
                 few.append(Candidate(structure, values, cost(np.log(shown_here / targets))))
         for effort, (most, starts) in ((_COARSE, _FITTED), (_FINE, _REPEATED)):
             best = dict[DriveStructure, list[Candidate]]()
             for one in sorted(few, key=lambda one: one.cost):
                 best.setdefault(one.structure, []).append(one)
             few = [one for group in list(best.values())[:most] for one in group[:starts]]
+            few += self._with_busy_controller(few) if effort == _FINE and shares is _SUBMITTED_READ_SHARES else []
             self.runs.tell(f"reads of {min(most, len(best))} structures")
-            few = [each for one in few for each in self._solve_anew(one, _READS, effort, self.reads)]
+            few = [each for one in few for each in self._solve_anew(one, self.read_names, effort, self.reads)]
             self._weigh(min(few, key=lambda one: one.cost), self.reads)
         return few
+
+    def _with_busy_controller(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with a controller that is busy all the time at the best rate: few starts come near such a drive."""
+        best = max((each.value for each in self.reads if each.name == "iops"), default=0.0)
+        return [replace(one, values={**one.values, "read overhead": SECONDS / best}) for one in candidates] if best else []
 
     def _with_writes(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates, with the buffer that fits the best of them and what writes tell: one with a slow link, and one with slow dies."""
@@ -262,7 +220,7 @@ class DriveFit:
         """The candidates with what a steady state tells; behind a write buffer it alone tells how long a program takes."""
         every = list[Candidate]()
         for one in candidates:
-            names = [*_STEADY, *(("write die time",) if self.writes and not one.structure.buffer else _WRITES)]
+            names = [*_STEADY, *(("write die time",) if self.writes and not one.structure.buffer else self.steady_write_names)]
             self.runs.tell(f"steady state with {one.structure.channels} channels")
             erase, pages = one.values["erase"], one.values["block pages"]
             starts = [
@@ -281,20 +239,23 @@ class DriveFit:
         if not counts:
             return [one.values]
         flash, structure = self.flash, one.structure
-        best = max(count * load.size for count, load in counts)
+        best, size = max((count * load.size, load.size) for count, load in counts)
         single = min([SECONDS * load.depth / count for count, load in counts] + [each.value for each in figures if each.name == "mean"])
         shortest = min([SECONDS / count for count, _ in counts] + [single])
         planes = 1 if kind == "write" and flash.multi_plane else flash.planes_per_die
-        at_once = flash.page_size if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
+        at_once = min(flash.page_size, size) if kind == "read" else flash.group * flash.unit_size * flash.planes_per_die // planes
         busy = structure.channels * flash.packages_per_channel * structure.dies * planes * at_once * SECONDS / best
-        starts = list[Values]()
-        for over, link, inner in shares:
+        starts, submission = list[Values](), f"{kind} submission"
+        for over, link, inner, *dies in shares:
             values = {f"{kind} overhead": over * shortest, f"link {kind} rate": best / link}
             values |= {"channel rate": best / structure.channels / inner} if kind == "read" else {}
             die = busy if kind == "read" else inner * busy
             name = self.write_names[1] if kind == "write" else "read die time"
+            rest = max(single - over * shortest - flash.unit_size * link * SECONDS / best, single / 10)
             if not (kind == "write" and structure.buffer):  # which hides how long a program takes
-                die = min(die, max(single - over * shortest - flash.unit_size * link * SECONDS / best, single / 10))
+                die = min(die, rest * (dies[0] if dies else 1.0))
+                rest -= die
+            values |= {submission: max(rest, single / 50)} if submission in (*self.read_names, *self.write_names) else {}
             starts.append({**one.values, **values, name: die})
         return starts
 

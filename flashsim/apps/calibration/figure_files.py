@@ -12,9 +12,11 @@ from flashsim.apps.calibration.drive_figures import FIGURES, OPERATIONS, STATES,
 from flashsim.apps.calibration.fio_figures import figures_of_jobs
 from flashsim.apps.calibration.fio_jobs import jobs_of_document
 from flashsim.apps.calibration.fio_text import TEXT, jobs_of_text
-from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError
+from flashsim.apps.calibration.validation import random_reads
+from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, option
 from flashsim.core.input_files import read_text
-from flashsim.core.units import parse_duration, parse_size
+from flashsim.core.request import READ
+from flashsim.core.units import MICROSECONDS, parse_duration, parse_size
 
 _COLUMNS = ("operation", "order", "size", "depth", "state", "rate", "used", "reads", "figure", "value")
 
@@ -58,6 +60,28 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
     if not figures:
         raise DamagedFileError(f"figures: {path} has none")
     return figures
+
+
+def read_random_reads(path: Path, engine: str | None) -> list[DriveFigure]:
+    """Figures of a table of random reads of closed loops, of one I/O engine: `flashsim.apps.calibration.validation.random_reads`.
+
+    Raises
+    ------
+    MissingFileError, DamagedFileError, InvalidParameterError, RefusedError
+        There is no such file; it has not these columns; a value is none; a row is no random read, or rows are of several engines.
+    UnknownNameError
+        It has no such engine.
+    """
+    rows = random_reads.read(path, engine)
+    if len(engines := dict.fromkeys(row.engine for row in rows)) > 1:
+        raise InvalidParameterError("figures", f"rows of {', '.join(engines)}", "name one of them with " + option("engine"))
+    return [
+        DriveFigure(
+            check_load({"operation": READ, "size": row.length, "depth": row.queue_depth * row.processes}, f"figures: {path}"),
+            name.removesuffix("_us"), value * (MICROSECONDS if name.endswith("_us") else 1),
+        )
+        for row in rows for name, value in row.measured.items()
+    ]  # fmt: skip
 
 
 def _of_row(row: Mapping[Any, Any], where: str) -> DriveFigure:

@@ -14,7 +14,8 @@ from scipy.stats import t as student
 from flashsim.apps.calibration.cells import Estimate
 from flashsim.apps.calibration.data_sheet import document_of
 from flashsim.apps.calibration.drive_figures import DriveFigure
-from flashsim.apps.calibration.drive_fit import PARAMETERS, DriveFit, drive_with
+from flashsim.apps.calibration.drive_fit import DriveFit
+from flashsim.apps.calibration.drive_values import PARAMETERS, drive_with, parameters_of
 from flashsim.apps.calibration.figure_runs import simulated_figures
 from flashsim.apps.calibration.load_fit import FACTORS, LEAST_ROWS, LoadFit, bases, capacity_of, factors_of
 from flashsim.apps.calibration.validation.under_load import LOAD, LoadRow
@@ -147,7 +148,7 @@ def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:
 def identify(
     base: str, name: str, title: str, figures: Sequence[DriveFigure], capacity: int | None, seed: int, progress: Progress | None = None
 ) -> Identification:
-    """Fit a drive to figures, those excepted that are kept back.
+    """Fit a drive to figures, those excepted that are kept back and judge it; then, for the preset, to all of them.
 
     Raises
     ------
@@ -158,17 +159,16 @@ def identify(
     flash = source.flash
     if flash is None or source.array is not None:
         raise RefusedError(f"preset: {source.name} is {'several drives' if flash else 'no flash drive'}")
-    flash = replace(  # no figure tells the host's share of a latency apart, and no drive could be faster than the base's
-        flash, read_submission=0, read_latency=flash.read_latency + flash.read_submission,
-        write_submission=0, write_latency=flash.write_latency + flash.write_submission,
-    )  # fmt: skip
     if capacity:
         flash = replace(
             flash, capacity=capacity, blocks_per_plane=-(-flash.blocks_per_plane * capacity // flash.capacity) + flash.gc_reserve
         )
     kept = hold_back(figures, seed)
     fit = DriveFit(flash, [each for each, away in zip(figures, kept, strict=True) if not away], seed, progress)
-    best, parameters = fit.run()
+    first = fit.run()
+    judged = Preset(name, "ssd", title, drive_with(flash, first.structure, first.values, exact=True), {})
+    measured = simulated_figures(judged, figures, seed + 1, _FINAL).tolist()
+    best, parameters = fit.run_on([each for each, away in zip(figures, kept, strict=True) if away])
     drive = drive_with(flash, best.structure, best.values, exact=True)
     origins = {
         PARAMETERS[one.name][0]: "a guess: the figures do not tell it" if one.unknown else f"identified ({one})" for one in parameters
@@ -180,12 +180,9 @@ def identify(
     )
     origins |= dict.fromkeys(("channels", "dies_per_package"), how) if fit.reads else {}
     origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
-    origins |= {f"{kind}_submission": f"in {kind}_latency" for kind in ("read", "write") if f"{kind}_submission" in source.sources}
     sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | _changes(source, drive) | origins
     preset = Preset(name, "ssd", title, drive, sources)
-    names = [name for name in PARAMETERS if flash.slc_cache or name != "cache write time"]
-    measured = simulated_figures(preset, figures, seed + 1, _FINAL).tolist()
-    return Identification(preset, source.name, figures, kept, measured, parameters, names)
+    return Identification(preset, source.name, figures, kept, measured, parameters, parameters_of(flash))
 
 
 @dataclass(frozen=True)

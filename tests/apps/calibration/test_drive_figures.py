@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from flashsim.apps.calibration.drive_figures import DriveFigure, DriveLoad
-from flashsim.apps.calibration.figure_files import read
+from flashsim.apps.calibration.figure_files import read, read_random_reads
 from flashsim.apps.calibration.identification import hold_back
-from flashsim.core.errors import DamagedFileError, FlashsimWarning
+from flashsim.core.errors import DamagedFileError, FlashsimWarning, InvalidParameterError
 from flashsim.core.request import READ, WRITE
 from flashsim.core.units import KIB
 from tests.cases import with_each
@@ -41,6 +41,19 @@ def test_a_table_is_the_same_as_csv_and_as_toml(tmp_path: Path) -> None:
     tables = ["\n".join(f"{name} = {json.dumps(value)}" for name, value in row.items()) for row in ROWS]
     (tmp_path / "figures.toml").write_text("\n".join(f"[[figures]]\n{table}" for table in tables))
     assert read(tmp_path / "figures.csv") == read(tmp_path / "figures.toml") == FIGURES
+
+
+def test_random_reads_of_closed_loops_are_figures_of_all_their_requests_outstanding(tmp_path: Path) -> None:
+    path = tmp_path / "reads.csv"
+    header = "engine,rw,bs,queue_depth,processes,iops,mean_us,p50_us,p90_us,p99_us"
+    path.write_text(f"{header}\nspdk,randread,16k,8,4,90000,350,300,,2000.5\nio_uring,randread,4k,1,1,9000,110,100,120,200\n")
+    load = DriveLoad(READ, 16 * KIB, depth=32)
+    few = [DriveFigure(load, "iops", 90_000), DriveFigure(load, "p50", 300_000), DriveFigure(load, "p99", 2_000_500)]
+    assert read_random_reads(path, "spdk") == few
+    of_other = {each.name: each.value for each in read_random_reads(path, "io_uring")}
+    assert of_other == {"iops": 9000, "p50": 100_000, "p90": 120_000, "p99": 200_000}
+    with pytest.raises(InvalidParameterError, match="rows of spdk, io_uring.*name one of them with"):
+        read_random_reads(path, None)
 
 
 def fio(*jobs: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import flashsim as fs
 from flashsim.apps.calibration import drive_fit, identification
 from flashsim.apps.calibration.drive_figures import DriveFigure, DriveLoad
-from flashsim.apps.calibration.drive_fit import values_of
+from flashsim.apps.calibration.drive_values import values_of
 from flashsim.apps.calibration.figure_runs import results_of
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE
@@ -200,6 +201,19 @@ def test_figures_of_a_drawn_drive_that_were_kept_back_come_out(seed: int, monkey
     kept = rows[rows["kept"]]
     for kind, limit in LIMITS.items():
         assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept.to_string()
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(3600)
+def test_rows_of_a_real_drive_that_were_left_out_come_out_of_another_drives_preset(tmp_path: Path) -> None:
+    """Three depths of the Samsung 980 PRO tell the two between them; limits are those that were asked for beforehand."""
+    rows = pd.read_csv(Path(os.environ["FLASHSIM_TEST_DATA"]) / "drives" / "samsung-980pro-reads.csv").query("engine == 'spdk'")
+    for name, wanted in (("given", rows["queue_depth"].isin([1, 16, 256])), ("left", rows["queue_depth"].isin([4, 64]))):
+        rows[wanted].to_csv(tmp_path / f"{name}.csv", index=False)
+    fs.identify(tmp_path / "given.csv", out=tmp_path / "found.toml")
+    result = fs.validate(reads=tmp_path / "left.csv", device=tmp_path / "found.toml").summary()
+    limits = result["measure"].map({"iops": 0.03, "p50_us": 0.07, "p99_us": 0.15})
+    assert len(result) == 6 and (np.abs(result["simulated"] / result["measured"] - 1) <= limits).all(), result.to_string()
 
 
 def test_what_figures_are_beside_the_drives_own_is_counted() -> None:

@@ -15,7 +15,7 @@ from flashsim.apps.calibration.face._preset_file import preset_file
 from flashsim.apps.calibration.face.calibrate import CalibrationOutcome
 from flashsim.apps.calibration.identification import Identification, identify_under_load
 from flashsim.apps.calibration.identification import identify as fit
-from flashsim.apps.calibration.validation import under_load
+from flashsim.apps.calibration.validation import random_reads, under_load
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError, option
 from flashsim.experiments.presentation.plots import scatter_beside
@@ -28,8 +28,8 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, Outcome
 
 _SHOWN = (("fitted", False), ("kept back", True))
-#: The drive that is changed, by default.
-_BASE = "micron-p300"
+#: The drive that is changed, by default, and for random reads through an NVMe queue.
+_BASE, _NVME_BASE = "micron-p300", "samsung-990-pro-2tb"
 
 
 class IdentificationOutcome(CalibrationOutcome):
@@ -93,6 +93,7 @@ def identify(
         Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",)),
     ] = None,
     drive: Annotated[str | None, Name("Drive of a table under load; by default the only one.", "NAME")] = None,
+    engine: Annotated[str | None, Name("I/O engine of a table of random reads; by default the only one.", "NAME")] = None,
     capacity: Annotated[Any, Size("Bytes that the host can address; by default the base's.")] = None,
     state: Annotated[
         str, Name("Of the drive before the writes of fio, which does not tell it.", "STATE", parse=choice(*drive_figures.STATES))
@@ -103,14 +104,17 @@ def identify(
 ) -> IdentificationOutcome:
     """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
 
-    A table has a row a figure: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate`` (requests a
-    second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``reads`` (share of a mixed load),
-    ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9 or write_amplification) and ``value``. Of fio, JSON (beside its logs) and the
-    text that it prints are read, as pasted. A table under load has one row per load: columns ``drive``, ``used_gib``,
-    ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes it.
+    A table of figures has one per row: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate``
+    (requests a second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``reads`` (share of a mixed
+    load), ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9 or write_amplification) and ``value``. Of fio, JSON (beside its logs) and
+    the text that it prints are read, as pasted. A table under load has one load per row: columns ``drive``, ``used_gib``,
+    ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes it. A table
+    of random reads has ``engine``, ``rw``, ``bs``, ``queue_depth``, ``processes``, ``iops``, ``p50_us`` and ``p99_us``, as its ``--reads``
+    takes it.
 
-    Parameters come with 95 % intervals; those that no figure tells are named. The base is ``micron-p300``, under load the nearest of the
-    presets that say what interrupts a program. A fit that is interrupted goes on where it stopped.
+    Parameters come with 95 % intervals; those that no figure tells are named. The base is ``micron-p300``, of a table of random reads
+    ``samsung-990-pro-2tb``, under load the nearest of the presets that say what interrupts a program. A third of the figures judges the
+    fit, and then counts as well. A fit that is interrupted goes on where it stopped.
 
     Examples::
 
@@ -131,8 +135,12 @@ def identify(
             title = f"{name}, from latencies under load"
             result = identify_under_load(preset, name, title, _rows_of(files[0], drive), capacity, settings, progress)
         else:
-            shown = [figure for file in files for figure in figure_files.read(file, state)]
-            result = fit(preset or _BASE, name, f"{name}, from figures", shown, capacity, seed, progress)
+            reads = [under_load.is_table(file, random_reads.LOAD) for file in files]
+            shown = [
+                figure for file, is_reads in zip(files, reads, strict=True)
+                for figure in (figure_files.read_random_reads(file, engine) if is_reads else figure_files.read(file, state))
+            ]  # fmt: skip
+            result = fit(preset or (_NVME_BASE if all(reads) else _BASE), name, f"{name}, from figures", shown, capacity, seed, progress)
     outcome = IdentificationOutcome(result)
     if out is not None:
         out.write_text(outcome.text(), encoding="utf-8")

@@ -28,6 +28,8 @@ from flashsim.experiments.runs.jobs import Job, Settings, make
 
 #: What is judged, by the file's columns, and the shares that percentiles are of.
 MEASURES = {"iops": 0.0, "p50_us": 50, "p99_us": 99}
+#: Columns that name a load, which a table of random reads has.
+LOAD = ("engine", "rw", "bs", "queue_depth", "processes")
 #: Requests at scale 1, and at least so many of each slot; the share of them that is not counted.
 _REQUESTS, _EACH, _WARM_UP = 100_000, 200, 0.2
 #: Requests outstanding of all processes, and bytes of one, at most.
@@ -40,18 +42,18 @@ class ReadsRow:
     """A closed loop, and what was measured."""
 
     engine: str
-    #: As the file has it, and bytes.
+    #: Bytes of a request, as the file has them, and as a number.
     bs: str
     length: int
     queue_depth: int
     processes: int
+    #: Values of `MEASURES`, and ``p90_us`` if the table has it.
     measured: Mapping[str, float]
 
 
 def read(path: Path, engine: str | None = None) -> list[ReadsRow]:
     """Rows of a table (CSV), or those of an I/O engine; further columns are left out, and anything but random reads is refused."""
-    needed = ("engine", "rw", "bs", "queue_depth", "processes", *MEASURES)
-    every = [_row(row, where) for row, where in rows_of(path, "reads", needed)]
+    every = [_row(row, where) for row, where in rows_of(path, "reads", (*LOAD, *MEASURES))]
     if not (chosen := [row for row in every if engine in (None, row.engine)]):
         raise UnknownNameError("engine", str(engine), dict.fromkeys(row.engine for row in every))
     return chosen
@@ -70,6 +72,7 @@ def _row(row: Mapping[str, str | None], where: str) -> ReadsRow:
     if values["queue_depth"] * values["processes"] > _MOST:
         raise InvalidParameterError(f"{where}: queue_depth", row["queue_depth"], f"there may be {_MOST:,} requests outstanding at most")
     measured = {name: values[name] for name in MEASURES}
+    measured |= numbers_of(row, where, ["p90_us"]) if row.get("p90_us") else {}
     return ReadsRow(row["engine"] or "", row["bs"] or "", length, int(values["queue_depth"]), int(values["processes"]), measured)
 
 

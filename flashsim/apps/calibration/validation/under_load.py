@@ -88,11 +88,11 @@ def read(path: Path) -> list[LoadRow]:
     return [_row(row, where) for row, where in rows_of(path, "under_load", ("drive", *LOAD, *MEASURES))]
 
 
-def is_table(path: Path) -> bool:
-    """True if a file begins as a table under load does."""
+def is_table(path: Path, columns: Iterable[str] = LOAD) -> bool:
+    """True if a file begins as a table with such columns does, by default one under load."""
     try:
         with path.open(encoding="utf-8-sig") as lines:
-            return set(LOAD) <= {name.strip() for name in lines.readline().split(",")}
+            return set(columns) <= {name.strip() for name in lines.readline().split(",")}
     except (OSError, UnicodeDecodeError):
         return False
 
