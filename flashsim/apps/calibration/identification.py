@@ -64,8 +64,8 @@ class Identification:
     def errors(self, kept: bool) -> list[dict[str, Any]]:
         """One row per kind of figures, kept back or fitted: their number, the median and the largest difference, and a bound.
 
-        Nine of ten further figures of the kind are within the bound of those that were kept back, if differences are normal: Student's t
-        times their root mean square.  Differences of fitted figures bound nothing.
+        Nine of ten further figures of the kind are within the bound of those that were kept back.  Differences of fitted figures bound
+        nothing.
         """
         groups = dict[str, list[float]]()
         for row in self.rows():
@@ -77,7 +77,7 @@ class Identification:
                 "figures": len(each),
                 "median": float(np.median(each)),
                 "worst": max(each),
-                "bound": _bound(each) if kept else None,
+                "bound": bound(each) if kept else None,
             }
             for kind, each in groups.items()
         ]
@@ -119,7 +119,8 @@ class Identification:
         return as_toml(document_of(self.preset), comments + self.notes)
 
 
-def _bound(differences: Sequence[float]) -> float:
+def bound(differences: Sequence[float]) -> float:
+    """The bound of nine of ten further differences, if they are normal: Student's t times the root mean square of these."""
     return float(student.ppf(0.95, len(differences)) * np.sqrt(np.mean(np.square(differences))))
 
 
