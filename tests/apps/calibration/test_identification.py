@@ -224,13 +224,13 @@ def test_intervals_of_ten_drawn_drives_hold_the_truth_and_bounds_nine_of_ten_fig
     every = [identified(seed) for seed in range(10)]
     covered = [held for each in every for held in each.covered.values()]
     assert len(covered) > 60 and np.mean(covered) >= 0.9, [each.covered for each in every]
-    kinds = [group["difference"].abs().tolist() for each in every for _, group in each.rows[each.rows["kept"]].groupby("kind")]
-    within = [
-        one <= identification.bound([*kind[:place], *kind[place + 1 :]])
-        for kind in kinds
-        if len(kind) > 1
-        for place, one in enumerate(kind)
-    ]
+    kept = pd.concat([each.rows.assign(drive=seed) for seed, each in enumerate(every)]).query("kept")
+    within = []
+    for _, kind in kept.groupby(["drive", "kind"]):
+        differences = kind["difference"].abs().tolist()
+        for place, one in enumerate(differences):
+            if others := [*differences[:place], *differences[place + 1 :]]:
+                within.append(one <= identification.bound(others))
     assert len(within) > 100 and np.mean(within) >= 0.9
 
 
