@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from flashsim.apps.calibration.disk_changes import disk_like
@@ -17,6 +17,7 @@ from flashsim.core.units import KIB, TB
 from flashsim.device import presets
 from flashsim.device.figures import LONG, CitedFigures, show
 from flashsim.device.presets import Preset
+from flashsim.device.product import Product
 from flashsim.device.scaling import most_parts, part_of
 from flashsim.ssd.parameters import SsdParameters
 
@@ -68,6 +69,8 @@ class DataSheet:
     rotation: int | None = None
     cache: int | None = None
     heads: int | None = None
+    #: Its year, if the data sheet is of one.
+    product: Product = field(default_factory=Product)
 
 
 @dataclass(frozen=True)
@@ -97,15 +100,16 @@ def document_of(preset: Preset) -> dict[str, Any]:
     """A preset as a TOML file has it: of its values those that have a source."""
     document: dict[str, Any] = {"name": preset.name, "kind": preset.kind, "title": preset.title}
     sections = (("parameters", preset.parameters, preset.sources), ("cited", preset.cited, preset.cited_sources))
-    for title, values, sources in (*sections, ("energy", preset.energy, preset.energy_sources)):
-        names = [field.name for field in fields(values) if field.name in sources] if values else []
+    more = (("energy", preset.energy, preset.energy_sources), ("product", preset.product, preset.product_sources))
+    for title, values, sources in (*sections, *more):
+        names = [each.name for each in fields(values) if each.name in sources] if values else []
         section = {name: {"value": _text(values, name), "source": sources[name]} for name in names}
         document |= {title: section} if section else {}
     return document
 
 
 def _text(values: Any, name: str) -> Any:
-    value, parse = getattr(values, name), {field.name: field for field in fields(values)}[name].metadata["parse"]
+    value, parse = getattr(values, name), {each.name: each for each in fields(values)}[name].metadata["parse"]
     if not parse:
         return value
     unit = _UNITS[parse.__name__]
@@ -220,7 +224,7 @@ def _with_sources(preset: Preset, source: Preset, sheet: DataSheet, reasons: dic
     of_sheet = {name: f"estimate: as {source.name}, with which the {figure} is met" for name, figure in met.items()} | reasons
     every = [each.parameters for name in presets.names() if (each := presets.load(name)).kind == source.kind]
     kind, plain = ("flash drives", preset.flash) if preset.flash else ("disks", preset.disk)
-    defaults = {field.name: field.default for field in fields(preset.parameters)}
+    defaults = {each.name: each.default for each in fields(preset.parameters)}
     sources = {}
     for name, _, _ in describe(preset.parameters):
         value = getattr(plain, name)
@@ -228,7 +232,10 @@ def _with_sources(preset: Preset, source: Preset, sheet: DataSheet, reasons: dic
             continue
         if name in source.sources or name in reasons:
             sources[name] = of_sheet.get(name) or f"estimate: as {source.name}{_range(every, name, kind)}"
-    preset = replace(preset, sources=sources, energy_sources={}, inside_sources={}, notes=())
+    preset = replace(
+        preset, sources=sources, energy_sources={}, inside_sources={}, notes=(), product=sheet.product,
+        product_sources={"year": "data sheet"} if sheet.product.year else {},
+    )  # fmt: skip
     if preset.flash is None:
         return preset
     cited, cited_sources = preset.cited, dict(preset.cited_sources)

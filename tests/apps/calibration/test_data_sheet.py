@@ -64,10 +64,11 @@ def test_what_cannot_be_made_is_refused_in_one_line(here: Path, flashsim: Run) -
 
 
 def test_a_plain_copy_has_another_size_and_keeps_all_else(here: Path, flashsim: Run) -> None:
-    result = flashsim(f"device new --preset {BASE} --out mine.toml --capacity 40GB --idle-power 0.5 --json mine.json")
+    result = flashsim(f"device new --preset {BASE} --out mine.toml --capacity 40GB --year 2025 --idle-power 0.5 --json mine.json")
     assert result.exit_code == 0, result.output
     document = tomllib.loads(Path("mine.toml").read_text())
     assert document["parameters"]["capacity"]["source"] == "data sheet" and document["energy"]["idle"]["value"] == "500mW"
+    assert presets.load("mine.toml").product.year == 2025 and presets.load(BASE).product.year == 2010
     made, base = presets.load("mine.toml").flash, presets.load(BASE).flash
     assert made is not None and base is not None and made.read == base.read and made.capacity == 40_000 * MB
 

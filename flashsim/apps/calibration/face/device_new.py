@@ -11,9 +11,11 @@ from flashsim.apps.calibration.disk_changes import rotation_of
 from flashsim.apps.calibration.face._preset_file import preset_file
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.parameters import build
 from flashsim.core.request import SECTOR
 from flashsim.core.units import MB, TB, WATTS, format_size
 from flashsim.device import figures, presets
+from flashsim.device.product import Product
 from flashsim.experiments.presentation import tables
 from flashsim.experiments.presentation.tables import Table
 from flashsim.operations import fields
@@ -36,7 +38,7 @@ def _share(value: Any, parameter: str) -> float:
 
 
 #: Options of disks alone, and those of both kinds of drives; all others are of flash drives.
-_DISK, _BOTH = {"rpm", "seek", "cache", "heads"}, {"preset", "out", "title", "capacity", "read_mbps", "force"}
+_DISK, _BOTH = {"rpm", "seek", "cache", "heads"}, {"preset", "out", "title", "year", "capacity", "read_mbps", "force"}
 
 
 @operation
@@ -45,6 +47,7 @@ def device_new(
     preset: Annotated[str, Name("A flash drive or a disk, for what nothing is said of.", "PRESET", completes=("presets",))],
     out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],
     title: Annotated[str | None, Name("A line that says what it is.", "TEXT")] = None,
+    year: Annotated[int | None, Count("Year in which it came to market, which decides the CPU of joins.")] = None,
     capacity: Annotated[Any, Size("Bytes that the host can address.")] = None,
     overprovisioning: Annotated[float | None, Number("Flash besides that, as a share of it.", "SHARE", parse=_share)] = None,
     read_mbps: Annotated[float | None, Number("Reads in order, MB/s; of a disk on its outermost tracks.", "N", parse=_positive)] = None,
@@ -105,7 +108,7 @@ def device_new(
         endurance = round(dwpd * (capacity or base.capacity) * _DAYS * years)
     sheet = DataSheet(
         shown, capacity, endurance, overprovisioning, idle, loaded, wear_amplification or 1.0, written_as,
-        slc_cache, mapping_unit, queue_depth, rotation, cache, heads,
+        slc_cache, mapping_unit, queue_depth, rotation, cache, heads, build(Product, {"year": year} if year else {}),
     )  # fmt: skip
     name = Path(target).stem
     with activity("fitting") as progress:
