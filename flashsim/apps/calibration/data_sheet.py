@@ -152,6 +152,20 @@ def new_drive(base: str, name: str, title: str, sheet: DataSheet, progress: Prog
     return made
 
 
+def with_cache(
+    preset: Preset, cache: int | None, level: int | None, progress: Progress | None = None
+) -> tuple[Preset, dict[str, str], list[NominalFigure]]:
+    """A flash drive with an SLC cache of so many bytes (None: as it has) and the rate past it, bytes a second (None: whatever it shows).
+
+    Returns the drive, the source of each parameter that was changed, and the rate as the drive shows it, if one was given.
+    """
+    sheet = DataSheet({} if level is None else {"sequential_write_full": level}, slc_cache=cache)
+    if cache is None and level is None:
+        return preset, {}, []
+    assert preset.flash is not None
+    return _flash_like(replace(preset, cited=build(CitedFigures, dict(sheet.shown))), preset.flash, preset.name, sheet, progress)
+
+
 def _flash_like(
     preset: Preset, base: SsdParameters, name: str, sheet: DataSheet, progress: Progress | None
 ) -> tuple[Preset, dict[str, str], list[NominalFigure]]:

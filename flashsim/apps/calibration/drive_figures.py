@@ -7,14 +7,17 @@ from typing import Any
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import READ, SECTOR, WRITE
-from flashsim.core.units import KIB, MB, format_duration, format_size
+from flashsim.core.units import GB, KIB, MB, format_duration, format_size
 
 #: Percentiles of latencies, by the names of their figures.
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
 RATES = ("iops", "bandwidth")
-FIGURES = (*RATES, "mean", *PERCENTILES, "write_amplification")
-#: States of the drive before a load.
-STATES = ("empty", "sequential", "steady")
+#: The size of an SLC cache, where the rate of writes into an empty drive falls.
+SLC_CACHE = "slc_cache"
+FIGURES = (*RATES, "mean", *PERCENTILES, "write_amplification", SLC_CACHE)
+#: The state in which an SLC cache has taken all that it can; and states of the drive before a load.
+CACHE_FULL = "cache-full"
+STATES = ("empty", "sequential", "steady", CACHE_FULL)
 OPERATIONS = {"read": READ, "write": WRITE}
 
 
@@ -29,7 +32,8 @@ class DriveLoad:
     random: bool = True
     #: Requests outstanding; each that completes is followed by another one.
     depth: int = 1
-    #: State of the drive before: ``empty``, ``sequential`` (written once in order), or ``steady`` (after long random writes).
+    #: State of the drive before: ``empty``, ``sequential`` (written once in order), or ``steady`` (after long random writes),
+    #: ``cache-full`` (its SLC cache has taken all that it can).
     state: str = "sequential"
     #: Requests a second that arrive whether others are outstanding or not; 0: as `depth` says.
     rate: float = 0.0
@@ -52,7 +56,7 @@ class DriveFigure:
     """A figure of a drive under a load: requests or bytes a second of its operation, ns, or flash bytes over host bytes."""
 
     load: DriveLoad
-    #: One of `FIGURES`.
+    #: One of `FIGURES`; past a full SLC cache ``bandwidth`` alone.
     name: str
     value: float
     #: What it is beside the drive's own; nothing of most.
@@ -61,7 +65,7 @@ class DriveFigure:
     @property
     def kind(self) -> str:
         """Figures of one kind: reads, writes or steady writes, or of a mixed load; a rate, a latency or the write amplification."""
-        what = "rate" if self.name in RATES else "latency" if self.name != "write_amplification" else self.name
+        what = "rate" if self.name in RATES else "latency" if self.name not in ("write_amplification", SLC_CACHE) else self.name
         operation = "write" if self.load.operation else "read"
         return f"mixed {operation} {what}" if self.load.reads else f"{self.load.state if self.load.operation else 'read'} {what}"
 
@@ -70,6 +74,8 @@ class DriveFigure:
             return f"{value / MB:.4g} MB/s"
         if self.name in ("iops", "write_amplification"):
             return f"{value:,.4g}" if self.name == "iops" else f"{value:.3f}"
+        if self.name == SLC_CACHE:
+            return f"{value / GB:.4g} GB"
         return format_duration(round(value))
 
 
@@ -82,7 +88,16 @@ def check_load(values: Mapping[str, Any], where: str) -> DriveLoad:
         ("rate", load.rate >= 0, "it must be at least 0"),
         ("used", 0 < load.used <= 1, "a share above 0 and at most 1 is needed"),
         ("reads", load.reads is None or 0 < load.reads < 1, "a share above 0 and below 1 is needed"),
-        ("state", not load.reads or load.state != "empty", "a mixed load reads what was written before: sequential or steady"),
+        (
+            "state",
+            not load.reads or load.state not in ("empty", CACHE_FULL),
+            "a mixed load reads what was written before",
+        ),
+        (
+            "state",
+            load.state != CACHE_FULL or (load.operation == WRITE and not load.random and not load.rate),
+            "only writes in order fill a cache",
+        ),
     ):
         if not holds:
             raise InvalidParameterError(f"{where}: {name}", getattr(load, name), bound)

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flashsim.apps.calibration.drive_figures import FIGURES, OPERATIONS, STATES, DriveFigure, check_load, number
+from flashsim.apps.calibration.drive_figures import CACHE_FULL, FIGURES, OPERATIONS, SLC_CACHE, STATES, DriveFigure, check_load, number
 from flashsim.apps.calibration.fio_figures import figures_of_jobs
 from flashsim.apps.calibration.fio_jobs import jobs_of_document
 from flashsim.apps.calibration.fio_text import TEXT, jobs_of_text
 from flashsim.apps.calibration.validation import random_reads
 from flashsim.core.errors import DamagedFileError, FlashsimError, InvalidParameterError, MissingFileError, UnknownNameError, option
 from flashsim.core.input_files import read_text
-from flashsim.core.request import READ
+from flashsim.core.request import READ, WRITE
 from flashsim.core.units import MICROSECONDS, parse_duration, parse_size
 
 _COLUMNS = ("operation", "order", "size", "depth", "state", "rate", "used", "reads", "figure", "value")
@@ -99,8 +99,12 @@ def _of_row(row: Mapping[Any, Any], where: str) -> DriveFigure:
     values |= {"size": parse_size(str(row["size"]), f"{where}: size")} if "size" in row else {}
     values |= {name: number(row[name], f"{where}: {name}") for name in ("depth", "rate", "used", "reads") if name in row}
     values |= {"state": row["state"]} if "state" in row else {}
-    value = _value(row["figure"], str(row["value"]), f"{where}: value")
-    return DriveFigure(check_load(values, where), row["figure"], value)
+    value, load = _value(row["figure"], str(row["value"]), f"{where}: value"), check_load(values, where)
+    if load.state == CACHE_FULL and row["figure"] != "bandwidth":
+        raise InvalidParameterError(f"{where}: figure", row["figure"], f"state {CACHE_FULL} has bandwidth alone")
+    if row["figure"] == SLC_CACHE and (load.operation, load.state) != (WRITE, "empty"):
+        raise InvalidParameterError(f"{where}: figure", SLC_CACHE, "it is of writes, state empty")
+    return DriveFigure(load, row["figure"], value)
 
 
 def _value(figure: str, text: str, where: str) -> float:
@@ -108,6 +112,8 @@ def _value(figure: str, text: str, where: str) -> float:
         if not text.endswith("/s"):
             raise InvalidParameterError(where, repr(text), "bytes a second are needed, such as 120MB/s")
         value: float = parse_size(text[:-2], where)
+    elif figure == SLC_CACHE:
+        value = parse_size(text, where)
     elif figure in ("iops", "write_amplification"):
         value = number(text, where)
     else:

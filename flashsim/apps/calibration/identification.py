@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from flashsim.apps.calibration import nominal_figures
 from flashsim.apps.calibration.cells import Estimate
-from flashsim.apps.calibration.data_sheet import document_of
-from flashsim.apps.calibration.drive_figures import DriveFigure
+from flashsim.apps.calibration.data_sheet import document_of, with_cache
+from flashsim.apps.calibration.drive_figures import CACHE_FULL, SLC_CACHE, DriveFigure
 from flashsim.apps.calibration.drive_fit import DriveFit
 from flashsim.apps.calibration.drive_values import PARAMETERS, drive_with, parameters_of
 from flashsim.apps.calibration.figure_runs import simulated_figures
@@ -160,30 +161,78 @@ def identify(
     flash = source.flash
     if flash is None or source.array is not None:
         raise RefusedError(f"preset: {source.name} is {'several drives' if flash else 'no flash drive'}")
+    origins = {"capacity": "as given"} if capacity else {}
     if capacity:
         flash = replace(
             flash, capacity=capacity, blocks_per_plane=-(-flash.blocks_per_plane * capacity // flash.capacity) + flash.gc_reserve
         )
+    cliffs, levels, others = _of_cache(figures)
+    cached, reasons, _ = with_cache(replace(source, parameters=flash), round(cliffs[0].value) if cliffs else None, None)
+    if levels and not (cached.flash and cached.flash.slc_cache):
+        raise RefusedError(f"figures: {SLC_CACHE} is needed, since {source.name} has no SLC cache")
+    origins |= dict.fromkeys(reasons, "identified: where the rate of writes falls")
+    result = _fit(cached, replace(source, name=name, title=title), others, origins, seed, progress)
+    return _past_cache(result, cliffs, levels, progress) if cliffs or levels else result
+
+
+def _fit(
+    base: Preset, source: Preset, figures: Sequence[DriveFigure], reasons: Mapping[str, str], seed: int, progress: Progress | None
+) -> Identification:
+    """A drive of the base's mechanisms that was fitted to figures; name, title and the sources of what is not fitted are `source`'s."""
+    flash = base.flash
+    assert flash is not None
     kept = hold_back(figures, seed)
     fit = DriveFit(flash, [each for each, away in zip(figures, kept, strict=True) if not away], seed, progress)
     first = fit.run()
-    judged = Preset(name, "ssd", title, drive_with(flash, first.structure, first.values, exact=True), {})
+    judged = replace(source, parameters=drive_with(flash, first.structure, first.values, exact=True))
     measured = simulated_figures(judged, figures, seed + 1, _FINAL).tolist()
     best, parameters = fit.run_on([each for each, away in zip(figures, kept, strict=True) if away])
     drive = drive_with(flash, best.structure, best.values, exact=True)
     origins = {
         PARAMETERS[one.name][0]: "a guess: the figures do not tell it" if one.unknown else f"identified ({one})" for one in parameters
     }
-    origins |= {"capacity": "as given"} if capacity else {}
     others = ", ".join(f"{channels} of {dies}" for channels, dies in fit.structures)
     how = (
         f"a guess: figures are shown about as well by channels and dies of {others}" if len(fit.structures) > 1 else "identified: best fit"
     )
     origins |= dict.fromkeys(("channels", "dies_per_package"), how) if fit.reads else {}
     origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
-    sources = dict.fromkeys(source.sources, f"as {source.name}: the figures do not tell it") | _changes(source, drive) | origins
-    preset = Preset(name, "ssd", title, drive, sources)
-    return Identification(preset, source.name, figures, kept, measured, parameters, parameters_of(flash))
+    sources = dict.fromkeys(source.sources, f"as {base.name}: the figures do not tell it") | _changes(source, drive) | origins | {**reasons}
+    preset = Preset(source.name, "ssd", source.title, drive, sources)
+    return Identification(preset, base.name, figures, kept, measured, parameters, parameters_of(flash))
+
+
+def _past_cache(
+    result: Identification, cliffs: Sequence[DriveFigure], levels: Sequence[DriveFigure], progress: Progress | None
+) -> Identification:
+    """The drive with figures of its SLC cache, whose rate past it tells the time of a program unless a steady state did: then it judges."""
+    is_judge = any(each.load.state == "steady" for each in result.figures)
+    level = round(levels[0].value) if levels and not is_judge else None
+    preset, more, shown = with_cache(result.preset, None, level, progress)
+    shown = shown or (nominal_figures.figures(preset, ["sequential_write_full"]) if levels else [])
+    assert preset.flash is not None
+    sources = _changes(result.preset, preset.flash) | dict.fromkeys(more, "identified: the rate past the SLC cache")
+    return replace(
+        result, preset=replace(result.preset, parameters=preset.flash, sources=result.preset.sources | sources),
+        figures=[*result.figures, *cliffs, *levels], kept=[*result.kept, *(False for _ in cliffs), *(is_judge for _ in levels)],
+        measured=[*result.measured, *(float(preset.flash.slc_cache) for _ in cliffs), *(shown[0].measured for _ in levels)],
+    )  # fmt: skip
+
+
+def _of_cache(figures: Sequence[DriveFigure]) -> tuple[list[DriveFigure], list[DriveFigure], list[DriveFigure]]:
+    """The size of an SLC cache, the rate past it (one of each at most), and all other figures.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are several of one.
+    """
+    cliffs = [each for each in figures if each.name == SLC_CACHE]
+    levels = [each for each in figures if each.load.state == CACHE_FULL]
+    for name, each in ((SLC_CACHE, cliffs), (CACHE_FULL, levels)):
+        if len(each) > 1:
+            raise InvalidParameterError("figures", f"{len(each)} of {name}", "one is needed")
+    return cliffs, levels, [each for each in figures if each not in cliffs and each not in levels]
 
 
 @dataclass(frozen=True)

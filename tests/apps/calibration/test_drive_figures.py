@@ -56,6 +56,22 @@ def test_random_reads_of_closed_loops_are_figures_of_all_their_requests_outstand
         read_random_reads(path, None)
 
 
+def test_figures_of_an_slc_cache_are_of_writes(tmp_path: Path) -> None:
+    path, header = tmp_path / "figures.csv", "operation,order,size,state,figure,value"
+    path.write_text(f"{header}\nwrite,sequential,1MiB,empty,slc_cache,2GB\nwrite,sequential,1MiB,cache-full,bandwidth,400MB/s\n")
+    assert [(each.name, each.value, each.kind) for each in read(path)] == [
+        ("slc_cache", 2e9, "empty slc_cache"), ("bandwidth", 4e8, "cache-full rate"),
+    ]  # fmt: skip
+    for row, words in (
+        ("write,random,4KiB,cache-full,bandwidth,4MB/s", "writes in order fill a cache"),
+        ("write,sequential,1MiB,cache-full,p99,4ms", "bandwidth alone"),
+        ("read,sequential,1MiB,empty,slc_cache,2GB", "it is of writes"),
+    ):
+        path.write_text(f"{header}\n{row}\n")
+        with pytest.raises(InvalidParameterError, match=words):
+            read(path)
+
+
 def fio(*jobs: dict[str, Any]) -> str:
     """JSON as fio writes it."""
     return json.dumps({"fio version": "fio-3.33", "global options": {"bs": "4k", "iodepth": "8"}, "jobs": list(jobs)})

@@ -17,6 +17,7 @@ from flashsim.apps.calibration import drive_fit, identification
 from flashsim.apps.calibration.drive_figures import DriveFigure, DriveLoad
 from flashsim.apps.calibration.drive_values import values_of
 from flashsim.apps.calibration.figure_runs import results_of
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.parameters import build
 from flashsim.core.request import READ, WRITE
 from flashsim.core.rng import generator
@@ -97,6 +98,13 @@ def published(preset: Preset, seed: int, *, writes: bool) -> list[DriveFigure]:
     return figures
 
 
+#: One structure and short runs.
+_SHORT = {
+    "_CHANNELS": (10,), "_FITTED": (1, 1), "_REPEATED": (1, 1), "_STARTS": 50, "_COARSE": (300, 2), "_FINE": (500, 2), "_FEW": (500, 1),
+    "_LAST": (500, 1), "_REPETITIONS": 2,
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Found:
     """Figures of a drawn drive beside those of the drive that was identified from two thirds of them, and its intervals."""
@@ -175,8 +183,7 @@ def test_reads_of_a_drawn_drive_that_were_kept_back_come_out() -> None:
 
 def test_a_fit_of_six_figures_comes_near_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one structure and short runs; the base drive's dies read at half the speed."""
-    short = {"_CHANNELS": (10,), "_FITTED": (1, 1), "_REPEATED": (1, 1), "_STARTS": 50, "_COARSE": (300, 2), "_FINE": (500, 2)}
-    for name, value in (short | {"_FEW": (500, 1), "_LAST": (500, 1), "_REPETITIONS": 2}).items():
+    for name, value in _SHORT.items():
         monkeypatch.setattr(drive_fit, name, value)
     whole, loads = presets.load("intel-x25e-64gb"), [DriveLoad(READ, depth=2**power) for power in range(6)]
     assert whole.flash is not None
@@ -186,6 +193,30 @@ def test_a_fit_of_six_figures_comes_near_them(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(presets, "load", lambda name: replace(whole, parameters=slower))
     figures = fs.identify(tmp_path / "figures.csv", preset="base", seed=3).summary()
     assert len(figures) == 6 and figures["kept"].sum() == 2 and (figures["difference"].abs() < 0.1).all(), figures
+
+
+def test_an_slc_cache_has_the_size_at_which_the_rate_falls_and_the_rate_past_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in _SHORT.items():
+        monkeypatch.setattr(drive_fit, name, value)
+    flash = presets.load("intel-x25e-64gb").flash
+    assert flash is not None
+    base = Preset("base", "ssd", "", replace(flash, capacity=2 * GB, blocks_per_plane=flash.blocks_per_plane // 30, cell="mlc"), {})
+    monkeypatch.setattr(presets, "load", lambda name: base)
+    loads = [DriveLoad(READ, depth=2**power) for power in range(6)]
+    figures = [DriveFigure(load, "iops", results["iops"]) for load, results in results_of(base, loads, 1, 500).items()]
+    order = {"size": MIB, "random": False}
+    figures += [
+        DriveFigure(DriveLoad(WRITE, state="empty", **order), "slc_cache", 400e6),
+        DriveFigure(DriveLoad(WRITE, state="cache-full", **order), "bandwidth", 60e6),
+    ]
+    found = identification.identify("base", "found", "", figures, None, 3)
+    assert found.preset.flash is not None and found.preset.flash.slc_cache == 400e6
+    assert found.rows()[-2]["shown"] == 400e6 and found.rows()[-1]["difference"] == pytest.approx(0, abs=0.02)
+    assert found.preset.sources["program"] == "identified: the rate past the SLC cache"
+    with pytest.raises(InvalidParameterError, match="2 of slc_cache"):
+        identification.identify("base", "found", "", [*figures, figures[-2]], None, 3)
+    with pytest.raises(RefusedError, match="slc_cache is needed"):
+        identification.identify("base", "found", "", [*figures[:-2], figures[-1]], None, 3)
 
 
 @pytest.mark.usefixtures("few_structures")

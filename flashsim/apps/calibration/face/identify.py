@@ -96,7 +96,7 @@ def identify(
     engine: Annotated[str | None, Name("I/O engine of a table of random reads; by default the only one.", "NAME")] = None,
     capacity: Annotated[Any, Size("Bytes that the host can address; by default the base's.")] = None,
     state: Annotated[
-        str, Name("Of the drive before the writes of fio, which does not tell it.", "STATE", parse=choice(*drive_figures.STATES))
+        str, Name("Of the drive before the writes of fio, which does not tell it.", "STATE", parse=choice(*drive_figures.STATES[:-1]))
     ] = ("steady"),
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
@@ -105,8 +105,8 @@ def identify(
     """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
 
     A table of figures has one per row: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate``
-    (requests a second that arrive), ``state`` (empty, sequential or steady), ``used`` (share of the capacity), ``reads`` (share of a mixed
-    load), ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9 or write_amplification) and ``value``. Of fio, JSON (beside its logs) and
+    (requests a second that arrive), ``state`` (empty, sequential, steady or cache-full), ``used`` (share of the capacity), ``reads``
+    (share of a mixed load), ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9, write_amplification or slc_cache) and ``value``. Of fio, JSON (beside its logs) and
     the text that it prints are read, as pasted. A table under load has one load per row: columns ``drive``, ``used_gib``,
     ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes it. A table
     of random reads has ``engine``, ``rw``, ``bs``, ``queue_depth``, ``processes``, ``iops``, ``p50_us`` and ``p99_us``, as its ``--reads``
