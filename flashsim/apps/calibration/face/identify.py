@@ -105,12 +105,12 @@ def identify(
     """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
 
     A table of figures has one per row: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate``
-    (requests a second that arrive), ``state`` (empty, sequential, steady or cache-full), ``used`` (share of the capacity), ``reads``
-    (share of a mixed load), ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9, write_amplification or slc_cache) and ``value``. Of fio, JSON (beside its logs) and
-    the text that it prints are read, as pasted. A table under load has one load per row: columns ``drive``, ``used_gib``,
-    ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes it. A table
-    of random reads has ``engine``, ``rw``, ``bs``, ``queue_depth``, ``processes``, ``iops``, ``p50_us`` and ``p99_us``, as its ``--reads``
-    takes it.
+    (requests a second that arrive), ``state`` (empty, sequential, steady or cache-full), ``used`` (share of the capacity), ``reads`` (share
+    of a mixed load), ``figure`` (iops, bandwidth, mean, p50, p90, p99, p99.9, write_amplification or slc_cache) and ``value``. Of fio, JSON
+    (beside its logs) and the text that it prints are read, as pasted. A table under load has one load per row: columns ``drive``,
+    ``used_gib``, ``background_per_s``, ``probe_per_s``, ``achieved_per_s`` and percentiles, as ``flashsim validate ssd --under-load`` takes
+    it. A table of random reads has ``engine``, ``rw``, ``bs``, ``queue_depth``, ``processes``, ``iops``, ``p50_us`` and ``p99_us``, as its
+    ``--reads`` takes it.
 
     Parameters come with 95 % intervals; those that no figure tells are named. The base is ``micron-p300``, of a table of random reads
     ``samsung-990-pro-2tb``, under load the nearest of the presets that say what interrupts a program. A third of the figures judges the
