@@ -49,8 +49,8 @@ class Identification:
     kept: Sequence[bool]
     measured: Sequence[float]
     estimates: Sequence[Estimate]
-    #: What could be fitted.
-    parameters: Sequence[str] = tuple(PARAMETERS)
+    #: What could be fitted, with figures that tell it.
+    parameters: Mapping[str, str]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a figure: the load, the value, as the drive shows it, the difference as a share, and whether the fit did not see it."""
@@ -97,7 +97,7 @@ class Identification:
     @property
     def telling(self) -> list[str]:
         """Figures that would tell what is unknown."""
-        return [f"{name}: {PARAMETERS[name][3]}" for name in self.unknown if name in PARAMETERS]
+        return [f"{name}: {self.parameters[name]}" for name in self.unknown]
 
     def as_dict(self) -> dict[str, Any]:
         parameters = [vars(one) | {"unknown": one.unknown} for one in self.estimates]
@@ -132,7 +132,7 @@ def _changes(source: Preset, drive: SsdParameters) -> dict[str, str]:
 
 
 def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:
-    """Every third figure, drawn so that each kind loses a third.
+    """Every third figure, drawn so that each kind loses a third; one that was measured twice is kept back twice or not at all.
 
     Raises
     ------
@@ -141,10 +141,10 @@ def hold_back(figures: Sequence[DriveFigure], seed: int) -> list[bool]:
     """
     if len(figures) < LEAST_FIGURES:
         raise InvalidParameterError("figures", len(figures), f"a third is kept back, and at least {LEAST_FIGURES} are needed")
-    draws = generator(seed, "kept back").random(len(figures))
-    order = sorted(range(len(figures)), key=lambda place: (figures[place].kind, draws[place]))
-    kept = set(order[2::3])
-    return [place in kept for place in range(len(figures))]
+    draws, first = generator(seed, "kept back").random(len(figures)), dict[tuple[Any, str], int]()
+    places = [first.setdefault((each.load, each.name), place) for place, each in enumerate(figures)]
+    kept = set(sorted(first.values(), key=lambda place: (figures[place].kind, draws[place]))[2::3])
+    return [place in kept for place in places]
 
 
 def identify(
@@ -198,8 +198,8 @@ def _fit(
     origins |= dict.fromkeys(("channels", "dies_per_package"), how) if fit.reads else {}
     origins |= {"write_buffer": "identified: best fit of writes"} if drive.write_buffer != flash.write_buffer else {}
     sources = dict.fromkeys(source.sources, f"as {base.name}: the figures do not tell it") | _changes(source, drive) | origins | {**reasons}
-    preset = Preset(source.name, "ssd", source.title, drive, sources)
-    return Identification(preset, base.name, figures, kept, measured, parameters, parameters_of(flash))
+    preset, tells = Preset(source.name, "ssd", source.title, drive, sources), {each: PARAMETERS[each][3] for each in parameters_of(flash)}
+    return Identification(preset, base.name, figures, kept, measured, parameters, tells)
 
 
 def _past_cache(
@@ -268,6 +268,10 @@ def _figures_of(row: LoadRow, values: Mapping[str, float]) -> list[RowFigure]:
     return result
 
 
+def _load_of(row: LoadRow) -> tuple[float, ...]:
+    return tuple(row.values[name] for name in LOAD)
+
+
 def identify_under_load(
     base: str | None,
     name: str,
@@ -291,7 +295,8 @@ def identify_under_load(
     if base and base not in bases():
         raise RefusedError(f"preset: {base} does not say what interrupts its programs, as {', '.join(bases())} do")
     order = sorted(rows, key=lambda row: row.values["background_per_s"])
-    kept = [place % 3 == 1 for place in range(len(order))]
+    loads = list(dict.fromkeys(_load_of(row) for row in order))  # one that was measured twice is kept back twice or not at all
+    kept = [loads.index(_load_of(row)) % 3 == 1 for row in order]
     fit = LoadFit([base] if base else bases(), capacity_of(order), settings, progress)
     first, factors = fit.run([row for row, away in zip(order, kept, strict=True) if not away])
     shown = fit.show(order, first, factors)
@@ -309,4 +314,4 @@ def identify_under_load(
     measured = [figure.value for row, values in zip(order, shown, strict=True) for figure in _figures_of(row, values)]
     preset = Preset(name, "ssd", title, replace(drive, capacity=capacity or drive.capacity), sources)
     figures, away = [each for each, _ in pairs], [each for _, each in pairs]
-    return Identification(preset, source.name, figures, away, measured, estimates, factors_of(first))
+    return Identification(preset, source.name, figures, away, measured, estimates, {each: FACTORS[each][3] for each in factors_of(first)})

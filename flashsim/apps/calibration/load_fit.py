@@ -23,24 +23,24 @@ from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Job, Settings, make
 from flashsim.ssd.parameters import SsdParameters
 
-#: What is fitted, as factors: the parameters of a preset that each multiplies, and the bounds.
-FACTORS: Mapping[str, tuple[tuple[str, ...], float, float]] = {
-    "read": (("read", "read_pages"), 0.2, 5.0),
-    "read spread": (("read_pages",), 0.2, 4.0),
-    "read submission": (("read_submission",), 0.2, 5.0),
-    "write submission": (("write_submission",), 0.2, 5.0),
-    "program": (("program",), 0.2, 5.0),
-    "program step": (("program_step",), 0.3, 4.0),
-    "program long step": (("program_long_step",), 0.3, 4.0),
-    "program long share": (("program_long_share",), 0.2, 2.5),
-    "suspend progress": (("suspend_progress",), 0.2, 5.0),
-    "erase step": (("erase_step",), 0.2, 5.0),
-    "spare share": (("blocks_per_plane",), 0.2, 5.0),
-    "write buffer": (("write_buffer",), 0.3, 4.0),
-    "command slots": (("command_slots",), 0.3, 4.0),
-    "collection rate": (("collection_rate",), 0.3, 4.0),
-    "collection debt": (("collection_debt",), 0.2, 5.0),
-    "collection share": (("collection_share",), 0.3, 1.9),
+#: What is fitted, as factors: the parameters of a preset that each multiplies, the bounds, and columns of rows that tell it.
+FACTORS: Mapping[str, tuple[tuple[str, ...], float, float, str]] = {
+    "read": (("read", "read_pages"), 0.2, 5.0, "read_p10 and read_p50 at low rates"),
+    "read spread": (("read_pages",), 0.2, 4.0, "read_p10 and read_p90 at a low rate"),
+    "read submission": (("read_submission",), 0.2, 5.0, "read_p10 at the lowest and at the highest rate"),
+    "write submission": (("write_submission",), 0.2, 5.0, "write_p50 at the lowest rate"),
+    "program": (("program",), 0.2, 5.0, "achieved_per_s of a saturated row"),
+    "program step": (("program_step",), 0.3, 4.0, "read_p90 and read_p99 at half the saturated rate"),
+    "program long step": (("program_long_step",), 0.3, 4.0, "read_p99.9 at half the saturated rate"),
+    "program long share": (("program_long_share",), 0.2, 2.5, "read_p99 and read_p99.9 at half the saturated rate"),
+    "suspend progress": (("suspend_progress",), 0.2, 5.0, "read_p99 near the saturated rate"),
+    "erase step": (("erase_step",), 0.2, 5.0, "read_p99.9 near the saturated rate"),
+    "spare share": (("blocks_per_plane",), 0.2, 5.0, "achieved_per_s of a saturated row"),
+    "write buffer": (("write_buffer",), 0.3, 4.0, "write_p50 and write_p99 near the saturated rate"),
+    "command slots": (("command_slots",), 0.3, 4.0, "read_p50 and write_p50 of a saturated row"),
+    "collection rate": (("collection_rate",), 0.3, 4.0, "write_p90 near the saturated rate"),
+    "collection debt": (("collection_debt",), 0.2, 5.0, "write_p99 near the saturated rate"),
+    "collection share": (("collection_share",), 0.3, 1.9, "achieved_per_s of a saturated row"),
 }
 #: Multiples of the time of a program to compare bases with, and of the dies that a drive of the capacity has by the base's measure.
 _PROGRAMS, _DIES = (0.35, 0.5, 0.7, 1.0, 1.4), (0.5, 2.0)
@@ -270,7 +270,7 @@ def factors_of(base: Base) -> list[str]:
     flash = presets.load(base.name).flash
     assert flash is not None
     absent = {name for name in FACTORS if name.startswith("collection") and not flash.collection_rate}
-    absent |= {name for name, (fields, _, _) in FACTORS.items() if not all(getattr(flash, field) for field in fields)}
+    absent |= {name for name, (fields, *_) in FACTORS.items() if not all(getattr(flash, field) for field in fields)}
     return [name for name in FACTORS if name not in absent or (name == "command slots" and base.waiting)]
 
 

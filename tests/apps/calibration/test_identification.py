@@ -278,9 +278,15 @@ def test_rows_of_a_real_drive_that_were_left_out_come_out_of_another_drives_pres
     assert len(result) == 6 and (np.abs(result["simulated"] / result["measured"] - 1) <= limits).all(), result.to_string()
 
 
+def test_what_was_measured_twice_is_kept_back_twice_or_not_at_all() -> None:
+    figures = [DriveFigure(DriveLoad(READ, depth=depth), "iops", depth + extra) for extra in (0.0, 0.5) for depth in range(1, 10)]
+    kept = identification.hold_back(figures, 1)
+    assert kept[:9] == kept[9:] and sum(kept) == 6
+
+
 def test_what_figures_are_beside_the_drives_own_is_counted() -> None:
     load, note = DriveLoad(READ), "through the page cache: fio had no direct=1"
     figures = [DriveFigure(load, "iops", 1.0, note), DriveFigure(load, "p50", 1.0), DriveFigure(load, "p99", 1.0, note)]
-    result = identification.Identification(presets.load("micron-p300"), "micron-p300", figures, [False, True, False], [1.0] * 3, [])
+    result = identification.Identification(presets.load("micron-p300"), "micron-p300", figures, [False, True, False], [1.0] * 3, [], {})
     assert [row["note"] for row in result.rows()] == [note, "", note]
     assert result.notes == [f"2 of 3 figures are {note}"] and f"# 2 of 3 figures are {note}" in result.text()
