@@ -60,6 +60,8 @@ _WEIGHT_OF_WRITES, _WEIGHT_WITH_ROOM, _WITH_ROOM = 0.4, 0.1, 30.0
 _INVALID, _OUTLIER = 3.0, 0.5
 #: Queues and command slots, by which a factor multiplies, of drives in whose slots the oldest request is next, or queues have turns.
 WAITING = {"arrival": (1, 64), "turns": (8, 256)}
+#: The most of values that are shares.
+_MOST = {"collection_share": 1.0, "program_long_share": 0.95}
 #: Rows that are needed.
 LEAST_ROWS = 3
 _REPETITIONS = 4
@@ -85,34 +87,34 @@ class Base:
         """
         base = presets.load(self.name).flash
         assert base is not None
-        wanted = self.dies * self.capacity / base.capacity
-        channels = max(1, round(base.channels * wanted))
-        pools, times = channels / base.channels, channels / base.channels * base.capacity / self.capacity
-        every = {"program": times} | dict.fromkeys(("write_buffer", "write_buffer_batch"), pools)
-        changes: dict[str, Any] = {"channels": channels, "capacity": self.capacity // base.unit_size * base.unit_size}
+        channels = max(1, round(base.channels * self.dies * self.capacity / base.capacity))
+        pools = channels / base.channels
+        scales = {"program": pools * base.capacity / self.capacity} | dict.fromkeys(("write_buffer", "write_buffer_batch"), pools)
         for name, factor in factors.items():
-            every |= {field: every.get(field, 1.0) * factor for field in FACTORS[name][0] if field != "read_pages"}
-        for field, factor in every.items():
-            value = getattr(base, field)
-            changes[field] = value * factor if isinstance(value, float) else max(1, round(value * factor)) if value else value
-        pages = np.array(base.read_pages)
-        spread = np.exp(factors.get("read spread", 1.0) * np.log(pages / base.read)) * changes.get("read", base.read)
+            scales |= {field: scales.get(field, 1.0) * factor for field in FACTORS[name][0] if field != "read_pages"}
+        changes: dict[str, Any] = {"channels": channels, "capacity": self.capacity // base.unit_size * base.unit_size}
+        changes |= {field: _scaled(getattr(base, field), factor) for field, factor in scales.items()}
+        read, program = changes.get("read", base.read), changes["program"]
+        changes |= {"read_latency": base.read_latency + read - base.read, "write_latency": base.write_latency + program - base.program}
+        spread = np.exp(factors.get("read spread", 1.0) * np.log(np.array(base.read_pages) / base.read)) * read
         changes["read_pages"] = tuple(int(each) for each in np.maximum(1, np.round(spread)))
-        spare = base.effective_overprovisioning * factors.get("spare share", 1.0)
-        units = changes["capacity"] / base.unit_size * (1 + spare)
+        units = changes["capacity"] / base.unit_size * (1 + base.effective_overprovisioning * factors.get("spare share", 1.0))
         reserve = base.gc_reserve + base.spare_blocks + base.own_slc_blocks
         changes["blocks_per_plane"] = round(units / (base.pools * pools * base.slots_per_block)) + reserve
-        line = base.unit_size * base.group
-        changes |= {field: max(line, round(changes[field] / line) * line) for field in ("write_buffer_batch",) if changes.get(field)}
-        changes["collection_share"] = min(1.0, changes.get("collection_share", base.collection_share))
+        if batch := changes["write_buffer_batch"]:
+            line = base.unit_size * base.group
+            changes["write_buffer_batch"] = max(line, round(batch / line) * line)
+        changes |= {field: min(most, changes.get(field, getattr(base, field))) for field, most in _MOST.items()}
         if self.waiting:
             queues, slots = WAITING[self.waiting]
             slots = round(slots * factors.get("command slots", 1.0))
             changes |= {"slot_order": self.waiting, "queues": queues, "command_slots": slots}
-        changes["program_long_share"] = min(0.95, changes.get("program_long_share", base.program_long_share))
-        changes["read_latency"] = base.read_latency + changes.get("read", base.read) - base.read
-        changes["write_latency"] = base.write_latency + changes.get("program", base.program) - base.program
         return replace(base, **changes)
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    """A value by a factor: a whole number stays one, and above 0."""
+    return value * factor if isinstance(value, float) else max(1, round(value * factor)) if value else value
 
 
 def play_drive(
