@@ -15,7 +15,7 @@ import pytest
 import flashsim as fs
 from flashsim.apps.calibration import drive_fit, identification
 from flashsim.apps.calibration.drive_figures import DriveFigure, DriveLoad
-from flashsim.apps.calibration.drive_values import values_of
+from flashsim.apps.calibration.drive_values import DriveStructure, drive_with, values_of
 from flashsim.apps.calibration.figure_runs import results_of
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.parameters import build
@@ -66,8 +66,8 @@ def drawn(seed: int) -> Preset:
     )  # fmt: skip
 
 
-def published(preset: Preset, seed: int, *, writes: bool) -> list[DriveFigure]:
-    """Figures of a drive as a review has them, of reads alone or of both."""
+def published(preset: Preset, seed: int, *, writes: bool, mixed: bool = False) -> list[DriveFigure]:
+    """Figures of a drive as a review has them, of reads alone or of both, and of both mixed."""
     figures = list[DriveFigure]()
 
     def add(load: DriveLoad, *names: str) -> float:
@@ -95,6 +95,9 @@ def published(preset: Preset, seed: int, *, writes: bool) -> list[DriveFigure]:
         steady = add(DriveLoad(WRITE, depth=depth, state="steady"), "iops")
     for share in (0.3, 0.5):
         add(DriveLoad(WRITE, state="steady", rate=share * steady), "p50", "p99")
+    for reads, depth in ((0.7, 4), (0.7, 16), (0.7, 32), (0.3, 16), (0.9, 16), (0.5, 8)) if mixed else ():
+        add(DriveLoad(WRITE, state="steady", reads=reads, depth=depth), "iops")
+        add(DriveLoad(READ, state="steady", reads=reads, depth=depth), "p50", "p99")
     return figures
 
 
@@ -115,13 +118,13 @@ class Found:
 
 
 @cache
-def identified(seed: int, *, writes: bool = True) -> Found:
+def identified(seed: int, *, writes: bool = True, mixed: bool = False) -> Found:
     whole = drawn(seed)
     assert whole.flash is not None
     base = Preset("base", "ssd", "", build(SsdParameters, BASE | {"gc": whole.flash.gc}), {})
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(presets, "load", lambda name: base)
-        figures = published(whole, 1000 + seed, writes=writes)
+        figures = published(whole, 1000 + seed, writes=writes, mixed=mixed)
         result = identification.identify("base", "found", "", figures, None, seed)
     truth = values_of(whole.flash)
     covered = {one.name: one.low <= truth[one.name] <= one.high for one in result.estimates if not one.unknown}
@@ -249,6 +252,16 @@ def test_figures_of_a_drawn_drive_that_were_kept_back_come_out(seed: int) -> Non
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(3600)
+def test_figures_of_mixed_loads_that_were_kept_back_come_out() -> None:
+    rows = identified(2, mixed=True).rows
+    kept = rows[rows["kept"] & rows["kind"].str.startswith("mixed")]
+    assert len(kept) == 6 and set(kept["kind"]) == {"mixed write rate", "mixed read latency"}
+    for kind, limit in LIMITS.items():
+        assert (kept.loc[kept["kind"].str.endswith(f" {kind}"), "difference"].abs() <= limit).all(), kept.to_string()
+
+
+@pytest.mark.deep
 @pytest.mark.timeout(7200)
 def test_intervals_of_ten_drawn_drives_hold_the_truth_and_bounds_nine_of_ten_figures() -> None:
     """Of all 95 % intervals nine of ten at least; and of kept figures, each held against the bound that the others of its kind state."""
@@ -276,6 +289,18 @@ def test_rows_of_a_real_drive_that_were_left_out_come_out_of_another_drives_pres
     result = fs.validate(reads=tmp_path / "left.csv", device=tmp_path / "found.toml").summary()
     limits = result["measure"].map({"iops": 0.03, "p50_us": 0.07, "p99_us": 0.15})
     assert len(result) == 6 and (np.abs(result["simulated"] / result["measured"] - 1) <= limits).all(), result.to_string()
+
+
+@pytest.mark.parametrize("name", ["samsung-990-pro-2tb", "micron-7450-pro-960gb", "ocz-vertex-3", "intel-x25e-64gb"])
+def test_a_drive_with_its_own_values_is_the_same_drive(name: str) -> None:
+    flash = presets.load(name).flash
+    assert flash is not None
+    structure = DriveStructure(flash.channels, flash.dies_per_package, flash.write_buffer)
+    assert replace(drive_with(flash, structure, values_of(flash)), capacity=flash.capacity) == flash
+    slower = drive_with(flash, structure, values_of(flash) | {"read submission": 5e4, "read spread": 2.0})
+    has_spread = len({*flash.read_pages}) > 1
+    assert (slower.read_submission, slower.read) == (50_000, flash.read)
+    assert (max(slower.read_pages, default=0) > max(flash.read_pages, default=0)) is has_spread
 
 
 def test_what_was_measured_twice_is_kept_back_twice_or_not_at_all() -> None:
