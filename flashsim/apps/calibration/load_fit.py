@@ -48,6 +48,8 @@ _PROGRAMS, _DIES = (0.35, 0.5, 0.7, 1.0, 1.4), (0.5, 2.0)
 _STEP, _LONG_STEPS = 0.1, {"spare share": 0.2, "write buffer": 0.2, "command slots": 0.2, "erase step": 0.2, "suspend progress": 0.2}
 #: Scale of runs, and steps: to compare bases, to fit the few that are nearest, to fit the best, and to go on with all rows.
 _COMPARED, _COARSE, _FINE, _ALL = 0.05, (0.05, 3), (0.2, 6), (0.2, 2)
+#: Steps of a saturated drive's rate, the scale of their runs, and the share to which it is met.
+_RATE_STEPS, _RATE_SCALE, _RATE_MET = 5, 1.0, 0.0005
 #: Dampings of a step of Gauss and Newton, its longest change of a factor (logarithm), and the share of the cost that a step must gain.
 _DAMPINGS, _LONGEST, _LEAST_GAIN = (0.03, 0.3, 3.0, 30.0), 0.7, 0.02
 #: Bases that are fitted.
@@ -159,7 +161,19 @@ class LoadFit:
         nearest = self._in_order(rows, every)[:_NEAREST]
         fitted = [(base, *self.fit(rows, base, factors, _COARSE)) for base, factors in nearest]
         base, factors, _ = min(fitted, key=lambda one: one[2])
-        return base, self.fit(rows, base, factors, _FINE)[0]
+        return base, self._with_rate(rows, base, self.fit(rows, base, factors, _FINE)[0])
+
+    def _with_rate(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float]) -> dict[str, float]:
+        """The factors, with that of a program at which a saturated drive is as fast as the rows say: from there on requests wait."""
+        points, full = [dict(factors)], [row for row in merge_saturated(rows) if row.is_saturated]
+        misses = list[float]()
+        for _ in range(_RATE_STEPS if full and "program" in factors else 0):
+            (shown,) = self._play([(base, points[-1])], [_load_of(full[0])], _RATE_SCALE, self.settings.seed)
+            misses.append(np.inf if shown is None else shown[0]["achieved_per_s"] / full[0].values["achieved_per_s"] - 1)
+            if not _RATE_MET < abs(misses[-1]) < _LONGEST:
+                break
+            points.append(points[-1] | {"program": points[-1]["program"] * (1 + misses[-1])})
+        return points[int(np.argmin(np.abs(misses)))] if misses else points[0]
 
     def _in_order(self, rows: Sequence[LoadRow], points: Sequence[tuple[Base, dict[str, float]]]) -> list[tuple[Base, dict[str, float]]]:
         """Drives, the one that shows the rows best first."""
@@ -204,7 +218,7 @@ class LoadFit:
 
     def fit_all(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float]) -> dict[str, float]:
         """Factors fitted on, to all rows, after some of them have judged the fit."""
-        return self.fit(rows, base, factors, _ALL)[0]
+        return self._with_rate(rows, base, self.fit(rows, base, factors, _ALL)[0])
 
     def intervals(self, rows: Sequence[LoadRow], base: Base, factors: Mapping[str, float]) -> list[Estimate]:
         """The factors with their 95 % intervals."""

@@ -71,7 +71,7 @@ def published(preset: Preset, seed: int, *, writes: bool, mixed: bool = False) -
     figures = list[DriveFigure]()
 
     def add(load: DriveLoad, *names: str) -> float:
-        (results,) = results_of(preset, [load], seed, 60_000 if load.state == "steady" else 20_000).values()
+        results = results_of(preset, [load], seed, 60_000 if load.state == "steady" else 20_000)[load]
         figures.extend(DriveFigure(load, name, results[name]) for name in names)
         return results["iops"]
 

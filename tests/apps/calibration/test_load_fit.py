@@ -12,7 +12,7 @@ import pytest
 import flashsim as fs
 from flashsim.apps.calibration import identification, load_fit
 from flashsim.apps.calibration.data_sheet import document_of
-from flashsim.apps.calibration.load_fit import FACTORS, Base, bases, capacity_of, factors_of, merge_saturated, play_drive
+from flashsim.apps.calibration.load_fit import FACTORS, Base, LoadFit, bases, capacity_of, factors_of, merge_saturated, play_drive
 from flashsim.apps.calibration.validation.under_load import LOAD, MEASURES, LoadRow, read
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError, UnknownNameError
 from flashsim.core.preset_files import as_toml
@@ -75,6 +75,21 @@ def test_saturated_rows_are_one_under_the_lowest_of_their_loads() -> None:
     assert capacity_of(rows) == 10 * GIB
     with pytest.raises(InvalidParameterError, match="all rows must have one"):
         capacity_of([row(90, 100), row(90, 100, used=20)])
+
+
+def test_a_saturated_drive_is_as_fast_as_the_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a drive whose rate is 98 for the base's program, and does not fall quite as a program grows."""
+    fit, tried = LoadFit([], 10 * GIB, Settings(jobs=1), None), list[float]()
+
+    def play(points: list[tuple[Base, dict[str, float]]], *_: object) -> list[list[dict[str, float]]]:
+        tried.extend(factors["program"] for _, factors in points)
+        return [[{"achieved_per_s": 98 * factors["program"] ** -0.9}] for _, factors in points]
+
+    monkeypatch.setattr(fit, "_play", play)
+    base, rows = Base(NAME, 10 * GIB), [row(30, 40), row(190, 100), row(290, 100)]
+    assert 98 * fit._with_rate(rows, base, {"program": 1.0})["program"] ** -0.9 == pytest.approx(100, rel=0.0005)
+    assert 2 < len(tried) < 6
+    assert fit._with_rate(rows[:1], base, {"program": 1.3}) == {"program": 1.3}
 
 
 def test_a_drive_that_cannot_be_shows_nothing() -> None:
