@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares
+from scipy.stats import t as student
 
 from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, READ, WRITE, Completions, Requests, make_requests, response_times
@@ -295,7 +296,8 @@ def estimates(
     """The parameters with 95 % intervals, which hold both what noise does to them and what the model cannot show.
 
     Noise: one step of Gauss and Newton follows each draw, logarithms of how far the `times`, shape (n,), are off when drawn anew, shape (n,
-    draws).  What the model cannot show: the residuals, as in linear regression.  No interval is wider than a factor of `UNKNOWN` each way.
+    draws). What the model cannot show: the residuals, as in linear regression; both by Student's t, as few tell how large they are. No
+    interval is wider than a factor of `UNKNOWN` each way.
 
     What was measured is `known` to a share at best: without that, fewer figures than parameters seem to tell all of them.  Of the steps of
     derivatives in several `ways` (signs) that counts which changes a figure less; changes up to `uneven` (logarithms) tell nothing.
@@ -312,10 +314,10 @@ def estimates(
     jacobian = np.take_along_axis(either, np.abs(either).argmin(axis=0)[None], axis=0)[0]
     sensitivity = np.linalg.norm(jacobian, axis=0)
     inverse = np.linalg.pinv(jacobian, rcond=1e-3)
-    noise = (inverse @ draws).var(axis=1)
-    freedom = max(1, len(times) - len(names))
+    noise, freedom = (inverse @ draws).var(axis=1, ddof=1), max(1, len(times) - len(names))
     misfit = float(solution.residuals @ solution.residuals) / freedom * np.sum(inverse**2, axis=1)
-    width = 1.96 * np.sqrt(noise + misfit + known**2 * _spread(jacobian))
+    far, far_of_noise, far_of_misfit = (float(student.ppf(0.975, each)) for each in (np.inf, draws.shape[1] - 1, freedom))
+    width = np.sqrt(far_of_noise**2 * noise + far_of_misfit**2 * misfit + far**2 * known**2 * _spread(jacobian))
     width = np.where(sensitivity < 1e-3, np.log(UNKNOWN), np.minimum(width, np.log(UNKNOWN)))
     return [
         Estimate(name, float(value), float(value * np.exp(-spread)), float(value * np.exp(spread)))

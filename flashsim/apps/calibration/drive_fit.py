@@ -107,15 +107,17 @@ class DriveFit:
         self._take([*self.figures, *figures])
         self.runs.tell("all figures")
         self._weigh(self.candidates[0], self.figures)
-        names, others = [*(self.read_names if self.reads else ()), *self._written_names()], self._written_names()
-        candidates = self.candidates
-        if self.reads:
-            twins = self._with_busy_controller(candidates) if "read submission" in names else []
-            candidates = [each for one in [*candidates, *twins] for each in self._solve_anew(one, self.read_names, _LAST, self.reads)]
-        if others:
-            candidates = [each for one in candidates for each in self._solve_anew(one, others, _LAST)]
-        best = min(candidates, key=lambda one: one.cost)
-        candidates = _few(candidates)
+        best, *candidates = self.candidates
+        written = self._written_names()
+        names = [*(self.read_names if self.reads else ()), *written]
+        if "read submission" in names:
+            near = [*self.candidates, *self._with_busy_controller(self.candidates)]
+            best, *candidates = _few([each for one in near for each in self._solve_anew(one, self.read_names, _LAST, self.reads)])
+        elif self.reads:
+            (best,) = self._solve_anew(best, self.read_names, _LAST, self.reads)
+        if written:
+            (best,) = self._solve_anew(best, written, _LAST)
+        candidates = [best, *candidates]
         self.structures = sorted({(one.structure.channels, one.structure.dies) for one in candidates})
         point, steps = np.array([best.values[name] for name in names]), np.maximum(_WIDE_STEP, _steps(names))
         self.runs.tell("intervals")
