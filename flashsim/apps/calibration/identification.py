@@ -121,8 +121,11 @@ class Identification:
 
 
 def bound(differences: Sequence[float]) -> float:
-    """The bound of nine of ten further differences, if they are normal: Student's t times the root mean square of these."""
-    return float(student.ppf(0.95, len(differences)) * np.sqrt(np.mean(np.square(differences))))
+    """The bound of nine of ten further differences: Student's t times the root mean square of these, and by the share of one more of them.
+
+    That share is beyond what normal differences ask for: figures of one kind are not known equally well.
+    """
+    return float(student.ppf(0.95, len(differences)) * np.sqrt(np.mean(np.square(differences)) * (1 + 1 / len(differences))))
 
 
 def _changes(source: Preset, drive: SsdParameters) -> dict[str, str]:
