@@ -95,7 +95,7 @@ class Base:
         for name, factor in factors.items():
             scales |= {field: scales.get(field, 1.0) * factor for field in FACTORS[name][0] if field != "read_pages"}
         changes: dict[str, Any] = {"channels": channels, "capacity": self.capacity // base.unit_size * base.unit_size}
-        changes |= {field: _scaled(getattr(base, field), factor) for field, factor in scales.items()}
+        changes |= {field: _scale(getattr(base, field), factor) for field, factor in scales.items()}
         read, program = changes.get("read", base.read), changes["program"]
         changes |= {"read_latency": base.read_latency + read - base.read, "write_latency": base.write_latency + program - base.program}
         spread = np.exp(factors.get("read spread", 1.0) * np.log(np.array(base.read_pages) / base.read)) * read
@@ -114,7 +114,7 @@ class Base:
         return replace(base, **changes)
 
 
-def _scaled(value: Any, factor: float) -> Any:
+def _scale(value: Any, factor: float) -> Any:
     """A value by a factor: a whole number stays one, and above 0."""
     return value * factor if isinstance(value, float) else max(1, round(value * factor)) if value else value
 
