@@ -56,6 +56,12 @@ def test_random_reads_of_closed_loops_are_figures_of_all_their_requests_outstand
         read_random_reads(path, None)
 
 
+def test_an_engine_is_refused_where_no_table_has_engines(here: Path, flashsim: Run) -> None:
+    Path("figures.csv").write_text("operation,figure,value\nread,iops,9000\n")
+    result = flashsim("device identify --figures figures.csv --engine spdk --out mine.toml")
+    assert result.exit_code == 2 and result.stderr == "flashsim: --engine: spdk, but only a table of random reads has engines\n"
+
+
 def test_figures_of_an_slc_cache_are_of_writes(tmp_path: Path) -> None:
     path, header = tmp_path / "figures.csv", "operation,order,size,state,figure,value"
     path.write_text(f"{header}\nwrite,sequential,1MiB,empty,slc_cache,2GB\nwrite,sequential,1MiB,cache-full,bandwidth,400MB/s\n")

@@ -129,13 +129,15 @@ def identify(
     name, tables = Path(preset_file(out, "identified.toml")).stem, [under_load.is_table(file) for file in files]
     if any(tables) and len(files) > 1:
         raise InvalidParameterError("figures", f"{len(files)} files", "a table under load stands alone")
+    reads = [under_load.is_table(file, random_reads.LOAD) for file in files]
+    if engine is not None and not any(reads):
+        raise InvalidParameterError("engine", engine, "only a table of random reads has engines")
     with activity("fitting") as progress:
         if any(tables):
             settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, seed=seed)
             title = f"{name}, from latencies under load"
             result = identify_under_load(preset, name, title, _rows_of(files[0], drive), capacity, settings, progress)
         else:
-            reads = [under_load.is_table(file, random_reads.LOAD) for file in files]
             shown = [
                 figure for file, is_reads in zip(files, reads, strict=True)
                 for figure in (figure_files.read_random_reads(file, engine) if is_reads else figure_files.read(file, state))
