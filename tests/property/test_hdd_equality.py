@@ -9,13 +9,22 @@ import sys
 import numpy as np
 import pytest
 
+from flashsim.core.request import Completions
 from flashsim.core.rng import generator
+from flashsim.core.spans import Spans
 from flashsim.core.units import SECONDS
 from flashsim.device.block_layer import split
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.hdd.specification.drive import HddSpecification
 from flashsim.testing.disks import random_drive, random_workload
 from tests.flashsim.hdd.deep_disks import deep_drive, serve_in_pieces
+
+
+def assert_served_time_is_divided(spans: Spans, completions: Completions) -> None:
+    """What commands waited for follows one after the other, one command after the other, and ends when requests complete."""
+    assert (spans["end"] > spans["begin"]).all() and (spans["begin"][1:] >= spans["end"][:-1]).all()
+    last = {int(request): int(end) for request, end in zip(spans["request"], spans["end"], strict=True)}
+    assert all(last[int(one["id"])] == one["completed"] for one in completions if one["completed"] > one["started"])
 
 
 def compare(seed: int) -> None:
@@ -28,11 +37,16 @@ def compare(seed: int) -> None:
     maximum = 512 * int(generator(seed, "split").choice([1, 8, 256, 1024]))
     commands = split(requests, maximum)
     engine, specification = HddEngine(drive), HddSpecification(drive)
-    completions = []
+    completions, spans = [], []
     for model in (engine, specification):
+        model.record_spans(True)
         model.submit(requests, commands, arrivals)
         completions.append(model.advance(every=True))
+        spans.append(model.spans())
+        model.record_spans(False)
     assert len(completions[0]) == len(requests)
+    np.testing.assert_array_equal(*spans)
+    assert_served_time_is_divided(spans[0], completions[0])
     np.testing.assert_array_equal(completions[0], completions[1])
     assert engine.now == specification.now
     for piecewise in (HddEngine(drive), HddSpecification(drive)):

@@ -12,6 +12,7 @@ import pytest
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import Integers, Requests
 from flashsim.core.rng import generator
+from flashsim.core.spans import SPAN
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.drive import SsdSpecification
@@ -29,13 +30,20 @@ def assert_same_state(one: Model, other: Model) -> None:
 
 
 def assert_alike(seed: int, parameters: SsdParameters, requests: Requests, at: Integers) -> None:
-    """Both models of a drive that is loaded in part serve a workload alike, and are in the same state afterwards."""
+    """Both models of a drive that is loaded in part serve a workload alike, and are in the same state afterwards.
+
+    Every second record what their parts did, which is the same too: transfers of the others have no event where nothing follows.
+    """
     loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.unit_size
     engine, specification = SsdEngine(parameters), SsdSpecification(parameters)
     for model in (engine, specification):
         model.load(0, loaded)
+        model.record_spans(seed % 2 == 1)
     ours, theirs = serve_all(engine, requests, at), serve_all(specification, requests, at)
     assert np.array_equal(ours, theirs), f"seed {seed}"
+    spans = [np.sort(model.spans(), order=SPAN.names) for model in (engine, specification)]
+    assert np.array_equal(*spans), f"seed {seed}"
+    assert len(spans[0]) > 0 or seed % 2 == 0
     assert len(ours) == len(requests)
     assert_same_state(engine, specification)
     check_invariants(engine)

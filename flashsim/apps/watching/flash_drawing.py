@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import Integers
-from flashsim.core.spans import CAUSES, KINDS, Spans, server_names
+from flashsim.core.spans import CAUSES, KINDS, Spans, holds, server_names
 from flashsim.core.units import MICROSECONDS
 from flashsim.experiments.presentation.plots import LINES, panels
 from flashsim.ssd.lab.drive import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
@@ -74,7 +74,7 @@ def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int 
     drawn, up to the last span if there is no end.
     """
     end = int(spans["end"].max(initial=begin + 1)) if end is None else end
-    visible = spans[(spans["end"] > begin) & (spans["begin"] < end)]
+    visible = holds(spans[(spans["end"] > begin) & (spans["begin"] < end)])
     inside = int(visible["server"].max(initial=0)) - dies - channels - 2  # cores, where the memory's bus is among the parts
     names = server_names(dies, channels, inside if inside >= 0 else None)
     with panels(0.9 + 0.32 * len(names), width=10) as (figure, axes):

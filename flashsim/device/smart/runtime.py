@@ -272,7 +272,7 @@ class SmartDrive:
         heapq.heappush(self._idle_cores, core)
         self.core_busy_ns += end - begin
         if self._steps is not None:
-            self._steps.append((core, STEP, HOST, -1, step, begin, end, -1, 1))
+            self._steps.append((core, STEP, HOST, -1, step, begin, end, -1, 1, -1))
         steps = session.task.steps
         size = int(steps.results[step])
         session.at_work -= 1

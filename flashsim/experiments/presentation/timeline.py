@@ -19,7 +19,7 @@ import numpy as np
 
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Integers, Requests
-from flashsim.core.spans import CAUSES, HOST, KINDS, LEVELS, SPAN, Spans, server_names
+from flashsim.core.spans import CAUSES, HOST, KINDS, LEVELS, SPAN, Spans, holds, server_names
 from flashsim.core.units import MICROSECONDS, NEVER, format_duration
 
 #: Processes and their first threads; a viewer takes a thread with the number of its process for the main one.
@@ -55,7 +55,7 @@ class Timeline:
         self._file.write(",\n".join(metadata))
 
     def add_spans(self, spans: Spans) -> None:
-        visible = spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)]
+        visible = holds(spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)])
         if len(visible):
             self._spans = np.concatenate([self._spans, visible])
 
@@ -99,7 +99,7 @@ class Timeline:
             yield f'{{{step},{flow},"pid":{DRIVE_PROCESS},"tid":{self._thread[span[0]]},"ts":{_us(span[5])}}}'
 
     def _part(self, span: tuple[int, ...]) -> str:
-        server, kind, cause, request, page, begin, end, level, units = span
+        server, kind, cause, request, page, begin, end, level, units, _ = span
         numbers = [f'"{name}":{value}' for name, value in (("request", request), ("page", page)) if value >= 0]
         numbers += [f'"units":{units}'] * (units > 1) + [f'"level":"{LEVELS[level]}"'] * (level >= 0)
         return (

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import option
 from flashsim.core.request import Completions, Integers
-from flashsim.core.spans import CAUSES, FOLD, GC, MERGE, SPAN, WEAR, Spans
+from flashsim.core.spans import CAUSES, FOLD, GC, MERGE, SPAN, WEAR, Spans, holds
 from flashsim.core.units import MILLISECONDS, NEVER
 from flashsim.device.device import Device
 from flashsim.experiments.presentation.tables import spread
@@ -125,7 +125,7 @@ class GcPauses:
 
     def add(self, spans: Spans) -> None:
         """Take what parts of the drive did, dtype SPAN; each call later than the one before."""
-        self._times.add(self._stretches(np.concatenate([self._last, spans[spans["server"] < self._dies]]), keep=True))
+        self._times.add(self._stretches(np.concatenate([self._last, holds(spans[spans["server"] < self._dies])]), keep=True))
 
     def as_dict(self) -> dict[str, float] | None:
         """Number, total, mean, percentiles and maximum, ns; None if there was none.  More may follow."""

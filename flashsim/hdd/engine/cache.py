@@ -26,13 +26,15 @@ from flashsim.hdd.state.geometry import extent_of
 def serve(disk: DiskState, request: int, tag: int, operation: int, flags: int, first: int, end: int, start: int) -> int:
     """Serve one command from `start` on; return when it completes."""
     time = start + buffer.overhead_of(disk.control, operation, end - first)
+    disk.state.freed, disk.state.waits, disk.state.hit = time, 0, 0
     if operation == READ:
         return serve_read(disk, first, end, time)
     if operation == WRITE:
         return serve_write(disk, request, tag, first, end, flags & FORCE_UNIT_ACCESS != 0, time)
     if operation == FLUSH:
         disk.counters.flushes += 1
-        return buffer.destage_time(disk, time)
+        disk.state.freed = buffer.destage_time(disk, time)
+        return disk.state.freed
     return time  # a trim means nothing to magnetic media
 
 
@@ -52,11 +54,14 @@ def serve_read(disk: DiskState, first: int, end: int, time: int) -> int:
         disk.counters.read_hits += 1
         link = time + disk.control.read_hit[after] + disk.control.data_preparation
         if busy and disk.control.hits_while_writing == 0:
+            disk.state.freed = disk.state.rest
             link = max(away, disk.state.rest) + reselection
         arrived = disk.segments[row].end
+        disk.state.hit = arrived >= end
         link = max(link, _go_on(disk, row, end, time))
     else:
         row = buffer.victim(disk)
+        disk.state.freed, disk.state.waits = buffer.interruptible(disk, time), 1
         _stream_into(disk, row, first, buffer.read_limit(disk, end, first), time, True)
         last = first + buffer.sectors_to_start(disk.control, end - first) - 1
         link = max(away, sector_end(disk, last)) + reselection
@@ -88,6 +93,8 @@ def _go_on(disk: DiskState, row: int, end: int, time: int) -> int:
         return time
     reached = disk.segments[row].end
     if reached < end or (stopped == time and disk.control.read_ahead_again == 1 and reached < limit):
+        if reached < end:
+            disk.state.freed, disk.state.waits = max(disk.state.freed, stopped), 1
         _stream_into(disk, row, reached, limit, time, False)
         return stopped if reached < end else time
     if stopped == time and disk.state.stream == READING:
@@ -130,6 +137,7 @@ def serve_write(disk: DiskState, request: int, tag: int, first: int, end: int, f
         link = _destage(disk, first, end, time, time + work, busy, extra, crossing)
     disk.state.after, disk.state.last_end = 1, end
     end_time = link + crossing
+    disk.state.waits = not buffered
     if not buffered:
         end_time += disk.control.extra_disconnect_second if extra else disk.control.disconnect_write
         end_time = max(end_time, disk.state.rest) + (disk.control.reselect_other if extra else disk.control.reselect_first)
@@ -146,7 +154,9 @@ def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int)
     link = worked + disk.control.data_preparation
     full = end - disk.control.write_behind - 1  # the last sector that must be destaged to make room
     if full >= disk.state.pivot:
-        link = max(link, sector_end(disk, full))
+        freed = sector_end(disk, full)
+        if freed > link:
+            link = disk.state.freed = freed
     _forget_destaged(disk, position(disk, link, True))
     extend(disk, end, link, _ready(disk, first, end, link, crossing))
     buffer.forget_overlapped(disk, first, end)
@@ -156,7 +166,7 @@ def _continue(disk: DiskState, first: int, end: int, worked: int, crossing: int)
 @inlined_kernel
 def _destage(disk: DiskState, first: int, end: int, time: int, worked: int, busy: bool, extra: bool, crossing: int) -> int:
     """Begin the stream of a write once the mechanism can leave the one before; return when the write has the link."""
-    stopped = buffer.interruptible(disk, time)
+    stopped = disk.state.freed = buffer.interruptible(disk, time)
     buffer.fill(disk, stopped)
     _forget_destaged(disk, disk.control.sectors)
     moves = worked

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from flashsim.core import spans
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host import HOST_TABLES, Host, arrive, command_done, next_arrival, next_queue, take_command
 from flashsim.core.host_queue import HostQueue
@@ -17,6 +18,7 @@ from flashsim.core.model import CompiledEngine
 from flashsim.core.policies import Policies, policy_vector
 from flashsim.core.records import VECTOR, RecordArray, empty_record, empty_table
 from flashsim.core.request import READ, WRITE, Commands, Integers, Requests
+from flashsim.core.spans import SPAN, Spans
 from flashsim.core.state_table import ADVANCE, State, state_of
 from flashsim.core.units import NEVER
 from flashsim.hdd.description import BOUNDS, HEAD_ORDERS
@@ -35,6 +37,9 @@ _SHARES = ("read_start", "write_start")
 _NAMES = {"head_order": HEAD_ORDERS, "read_ahead_bound": BOUNDS}
 
 BAD_CHOICE = -2  #: Answer of `choose` with which the engine cannot go on.
+_LOG_FULL = -3  #: Answer of the loop if there is no room for what another command may log.
+#: Rows of the log, and the most that a command takes.
+_LOG_ROWS, _MOST_LOGGED = 65536, 8
 #: State of a disk's loop: its host's queue, the disk, and its policies.
 ENGINE = types.Tuple((HOST_TABLES, tables.DISK, VECTOR))
 _state_of = state_of(ENGINE)
@@ -108,6 +113,35 @@ def _begin_command(host: Host, disk: tables.DiskState, command: int) -> None:
         disk, owner, host.requests[owner - host.scalars.request_base].tag, host.commands[row].operation, host.commands[row].request_flags,
         first, end, host.scalars.now,
     )  # fmt: skip
+    if disk.log.shape[0] > 0:
+        _note_command(disk, owner, host.scalars.now, buffer.overhead_of(disk.control, host.commands[row].operation, end - first))
+
+
+@lean_kernel
+def _note_command(disk: tables.DiskState, request: int, start: int, overhead: int) -> None:
+    """Log what the command that was served waits for, one after the other."""
+    state = disk.state
+    time = _note(disk, request, spans.COMMAND, start, start + overhead)
+    time = _note(disk, request, spans.DESTAGE, time, state.freed)
+    if state.waits:
+        time = _note(disk, request, spans.COMMAND, time, state.set_out)
+        time = _note(disk, request, spans.SEEK, time, state.arrived)
+        time = _note(disk, request, spans.TRANSFER, time, state.able)
+        time = _note(disk, request, spans.ROTATION, time, state.passed)
+    _note(disk, request, spans.HIT if state.hit else spans.TRANSFER, time, state.busy_until)
+
+
+@inlined_kernel
+def _note(disk: tables.DiskState, request: int, kind: int, begin: int, end: int) -> int:
+    """Log a part of a command, as far as it waits for that; return when the next begins."""
+    end = min(end, disk.state.busy_until)
+    if end <= begin:
+        return begin
+    span = disk.log[disk.logged[0]]
+    disk.logged[0] += 1
+    span.server, span.kind, span.cause, span.request, span.page = 0, kind, spans.HOST, request, -1
+    span.begin, span.end, span.level, span.units, span.die = begin, end, -1, 1, -1
+    return end
 
 
 @inlined_kernel
@@ -123,6 +157,8 @@ def run(host: Host, disk: tables.DiskState, policies: Policies, until: int, wait
         due = min(arrival, end_time)
         if host.scalars.finished >= wait:
             return int(due)
+        if disk.log.shape[0] > 0 and disk.logged[0] + _MOST_LOGGED > disk.log.shape[0]:
+            return _LOG_FULL
         if due > until or due == NEVER:
             if until != NEVER:
                 host.scalars.now = until
@@ -185,7 +221,10 @@ class HddEngine(CompiledEngine):
             empty_table(writes, tables.WRITE_BEHIND),
             np.zeros(parameters.queue_depth, np.int64),
             empty_table(parameters.queue_depth, CANDIDATE),
+            empty_table(0, SPAN),
+            np.zeros(1, np.int64),
         )
+        self._spans: list[Spans] = []
         self._power_up()
 
     def _power_up(self) -> None:
@@ -213,7 +252,24 @@ class HddEngine(CompiledEngine):
         self.host.make_room(1, commands)
 
     def recover(self, status: int) -> None:
-        raise self.refusal()
+        if status != _LOG_FULL:
+            raise self.refusal()
+        self._move_spans()
+
+    def record_spans(self, on: bool) -> None:
+        """Begin or stop to record what commands wait for; see `flashsim.core.spans.SpanSource`."""
+        self._move_spans()
+        self._disk = self._disk._replace(log=empty_table(_LOG_ROWS if on else 0, SPAN))
+
+    def spans(self) -> Spans:
+        """Parts of commands that were begun since the last call; see `flashsim.core.spans.SpanSource`."""
+        self._move_spans()
+        parts, self._spans = self._spans, []
+        return np.concatenate(parts)
+
+    def _move_spans(self) -> None:
+        self._spans.append(np.array(self._disk.log[: self._disk.logged[0]], SPAN))
+        self._disk.logged[0] = 0
 
     def refusal(self) -> FlashsimError:
         """The error for a scheduler that the engine cannot go on with."""

@@ -120,7 +120,9 @@ def begin(disk: DiskState, stream: int, first: int, limit: int, time: int, moves
         disk.counters.seek_time += move
         disk.counters.seek_cylinders += distance
     disk.state.stream = stream
-    wait = _start(disk, extent, first, max(moves + move, ready))
+    disk.state.set_out, disk.state.arrived, disk.state.able = moves, moves + move, max(moves + move, ready)
+    wait = _start(disk, extent, first, disk.state.able)
+    disk.state.passed = disk.state.able + wait
     disk.counters.waits += 1
     disk.counters.wait_time += wait
     disk.state.limit = limit

@@ -9,6 +9,7 @@ from typing import Any
 
 import simpy
 
+from flashsim.core import spans
 from flashsim.core.errors import FlashsimError
 from flashsim.core.host_specification import DISPATCH, OPERATIONS, HostRequest, delay
 from flashsim.core.records import empty_table
@@ -54,6 +55,9 @@ class Controller:
         self.acknowledged: list[QueuedCommand] = []  # those of writes in the write stream
         self.counters = counters
         self.waiting: list[QueuedCommand] = []
+        #: What commands waited for, rows of `flashsim.core.spans.SPAN`; None: nothing is recorded.
+        self.record: list[tuple[int, ...]] | None = None
+        self.freed, self.waits, self.hit = 0, False, False  # of the command at hand, as in `hdd.state.disk`
         self._when_complete = when_complete
         self._choose: Any = FAMILY.load(parameters.scheduler).choose
         self._direction = 1
@@ -89,7 +93,9 @@ class Controller:
                 self._idle = self.env.event()
                 yield self._idle
             request, first, end = self._next_command()
+            started, self.freed, self.waits, self.hit = self.now, 0, False, False
             yield from self._pause(self.parameters.overhead_of(request.operation, (end - first) * self.parameters.sector_size))
+            taken_up = self.now
             if request.operation == READ:
                 yield from self._read(first, end)
             elif request.operation == WRITE:
@@ -97,8 +103,21 @@ class Controller:
             elif request.operation == FLUSH:
                 self.counters["flushes"] += 1
                 yield from self._wait_for_destage()
+                self.freed = self.now
+            self._note(request, started, taken_up)
             self._when_complete(request)
             yield delay(self.env, 0, DISPATCH)  # what the host now dispatches can be next
+
+    def _note(self, request: HostRequest, started: int, taken_up: int) -> None:
+        """Record what a command waited for, one after the other (`flashsim.core.spans`)."""
+        ends = [(spans.COMMAND, taken_up), (spans.DESTAGE, self.freed)]
+        if self.waits:
+            kinds = (spans.COMMAND, spans.SEEK, spans.TRANSFER, spans.ROTATION)
+            ends += zip(kinds, self.mechanism.marks.values(), strict=True)
+        for kind, end in (*ends, (spans.HIT if self.hit else spans.TRANSFER, self.now)):
+            if self.record is not None and started < min(end, self.now):
+                self.record.append((0, kind, spans.HOST, request.id, -1, started, min(end, self.now), -1, 1, -1))
+            started = max(started, min(end, self.now))
 
     def _work_on(self, kind: str) -> int:
         return int(getattr(self.parameters, f"{kind}_after_{'write' if self.last_wrote else 'read'}"))
@@ -139,12 +158,15 @@ class Controller:
             link = time + self._work_on("read_hit") + drive.data_preparation
             if self.busy and not drive.hits_while_writing:
                 yield from self._wait_for_destage()
+                self.freed = self.now
                 link = max(away, self.now) + drive.reselect_first + drive.data_preparation
             arrived = segment.end
+            self.hit = arrived >= end
             yield from self._go_on(segment, end, time, miss)
             yield from self._pause(link - self.now)
         else:
             segment = self._victim()
+            self.waits = True
             yield from self._stream_into(segment, first, self._ahead(end, first), time + miss, fresh=True)
             arrived = first
             yield from self.mechanism.wait_for_sector(first + self._sectors_to_start(end - first) - 1)
@@ -167,6 +189,7 @@ class Controller:
             elif drive.read_ahead_on_hit or end > mechanism.limit:
                 mechanism.extend(limit, time + miss, time + miss)
         elif segment.end < end or (self._interruptible_now(time) and drive.read_ahead_again and segment.end < limit):
+            self.waits = segment.end < end
             yield from self._stream_into(segment, segment.end, limit, time + miss, fresh=False)
         elif self._interruptible_now(time) and self.reading:
             mechanism.stop()
@@ -175,6 +198,8 @@ class Controller:
     def _stream_into(self, segment: CacheSegment, first: int, limit: int, moves: int, *, fresh: bool) -> Steps:
         """Let the mechanism read from `first` on into a segment, in place of what that holds (`fresh`) or behind it."""
         yield from self._interruptible()
+        if self.waits:
+            self.freed = self.now
         self._fill()
         moves = max(moves, self.now)
         self.mechanism.begin(first, limit, False, moves, moves)
@@ -274,12 +299,15 @@ class Controller:
         extra = drive.extra_disconnect and not self.busy and self.last_wrote and first != self.last_end
         if self.busy and first == mechanism.limit and fits:
             yield from self._pause(work + drive.data_preparation)
+            work_ends = self.now
             yield from mechanism.wait_for_sector(end - self.write_behind - 1)
+            self.freed = self.now if self.now > work_ends else 0
             mechanism.extend(end, self.now, self._ready(first, end, self.now))
             self._forget_overlapped(first, end)
         else:
             was_busy = self.busy
             yield from self._interruptible()
+            self.freed = self.now
             self._fill()
             self.acknowledged.clear()
             moves, link = time + work, time + work + drive.data_preparation
@@ -297,7 +325,7 @@ class Controller:
             if not drive.own_write_segment:
                 self._keep_written(first, end)
             yield from self._pause(link - self.now)
-        self.last_wrote, self.last_end = True, end
+        self.last_wrote, self.last_end, self.waits = True, end, not buffered
         yield from self._pause(crossing)
         if not buffered:
             yield from self._pause(drive.extra_disconnect_second if extra else drive.disconnect_write)

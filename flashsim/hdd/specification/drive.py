@@ -5,10 +5,12 @@ Order of events that fall on one nanosecond: what follows without delay, arrival
 
 from typing import Any
 
+import numpy as np
 import simpy
 
 from flashsim.core.host_specification import HostRequest, SpecifiedDevice, SpecifiedHost
 from flashsim.core.request import Commands, Integers, Requests
+from flashsim.core.spans import SPAN, Spans
 from flashsim.hdd.parameters import HddParameters
 from flashsim.hdd.specification.controller import Controller
 from flashsim.hdd.state.disk import COUNTER_NAMES, HddPowerCut, power_cut, statistics
@@ -42,6 +44,16 @@ class HddSpecification(SpecifiedDevice):
         self.host.clear(self.env)
         self._power_up()
         return cut
+
+    def record_spans(self, on: bool) -> None:
+        """Begin or stop to record what commands wait for; see `flashsim.core.spans.SpanSource`."""
+        self._controller.record = [] if on else None
+
+    def spans(self) -> Spans:
+        """Parts of commands that have ended since the last call."""
+        rows = np.array(self._controller.record or [], SPAN)
+        self.record_spans(self._controller.record is not None)
+        return rows
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the drive was made (`hdd.state.disk.COUNTERS`); each counts when it happens."""

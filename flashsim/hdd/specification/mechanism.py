@@ -30,6 +30,7 @@ class Mechanism:
         self.arm = self.geometry.locate(0)
         self.passed_before = 0  # sectors of its track that passed whole while the stream waited for its first
         self._stop = (0, 0, 0)  # the mechanism goes to this sector at the second, a time, and has its data at the third
+        self.marks = {"set out": 0, "arrived": 0, "able": 0, "passed": 0}  # times of the stream begun last
         self._passing = (0, 0, 0)  # the sectors (first, after the last) that pass since a time
         self._passes = env.event()
         self._work: simpy.Process | None = None
@@ -126,13 +127,17 @@ class Mechanism:
                 sector, moves, _ = self._stop
                 if self.next == sector:
                     yield from self._pause(moves - int(self.env.now))
+                self._mark("set out", new)
                 move = self._first_move(place) if self.next == new else self.move_time(self.arm, place, self.writing)
                 self.arm = place
                 yield from self._pause(move)
+                self._mark("arrived", new)
                 sector, _, ready = self._stop
                 if self.next >= sector:
                     yield from self._pause(ready - int(self.env.now))
+                self._mark("able", new)
                 yield from self._pause(self.wait_for(place, int(self.env.now)))
+                self._mark("passed", new)
                 end = min(place.end, self.limit)
                 if self.next < self._stop[0]:
                     end = min(end, self._stop[0])
@@ -144,6 +149,11 @@ class Mechanism:
                 self._passing = (0, 0, 0)
         except simpy.Interrupt:
             pass
+
+    def _mark(self, what: str, new: int) -> None:
+        """Note when a stream that begins with the sector `new` comes so far."""
+        if self.next == new:
+            self.marks[what] = int(self.env.now)
 
     def _duration(self, first: int, end: int) -> int:
         """From the start of sector `first` to the end of the sector before `end`, both in one piece of a track."""

@@ -10,6 +10,7 @@ from flashsim.core.groups import group_type
 from flashsim.core.model import PowerCut
 from flashsim.core.records import VECTOR, RecordArray, record_dtype, record_of_type, table_type
 from flashsim.core.request import Integers
+from flashsim.core.spans import SPAN
 from flashsim.hdd.scheduler.base import CANDIDATE
 from flashsim.hdd.state.layout import EXTENT
 
@@ -41,8 +42,11 @@ _STREAM = "stream arm arm_extent pivot piece_end extent piece_track angle revolu
 # and the sector after it; the ring of acknowledged writes.
 _BUFFER = "current uses after last_end ring_head ring_count "
 # The command being served (-1: none), when it completes, how many wait, and which way the arm moves.
-_COMMAND = "active busy_until waiting_count direction"
-STATE = record_dtype(int64=_STREAM + _BUFFER + _COMMAND)
+_COMMAND = "active busy_until waiting_count direction "
+# Of the command served last: until when it waited for the mechanism, whether for its stream too, whether the buffer held all of it; of the
+# stream begun last when the arm set out, arrived, and could write or read, and when the first sector passed.
+_MARKS = "freed waits hit set_out arrived able passed"
+STATE = record_dtype(int64=_STREAM + _BUFFER + _COMMAND + _MARKS)
 #: Counters; times in ns, distances in cylinders.  Seeks are those to the start of a stream (a read miss, a destage), settling included; the
 #: waits are for the first sector of such a stream.
 COUNTERS = record_dtype(
@@ -67,12 +71,14 @@ class DiskState(NamedTuple):
     ring: RecordArray  #: WRITE_BEHIND, a ring.
     waiting: Integers  #: Commands that wait, in the order in which they came.
     candidates: RecordArray  #: CANDIDATE: room for what a scheduler looks at.
+    log: RecordArray  #: `flashsim.core.spans.SPAN`, of commands; of no rows where nothing is recorded.
+    logged: Integers  #: How many rows of the log are taken, shape (1,).
 
 
 DISK = group_type(
     (
         *map(record_of_type, (CONTROL, STATE)), table_type(STATE), record_of_type(COUNTERS), table_type(EXTENT), VECTOR,
-        *map(table_type, (SEGMENT, WRITE_BEHIND)), VECTOR, table_type(CANDIDATE),
+        *map(table_type, (SEGMENT, WRITE_BEHIND)), VECTOR, *map(table_type, (CANDIDATE, SPAN)), VECTOR,
     ),
     DiskState,
 )  # fmt: skip

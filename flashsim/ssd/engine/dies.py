@@ -123,6 +123,8 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
     duration = timing.erase if kind == ERASE_BLOCK else timing.read
     if kind == MOVE_PAGE:
         prefetch(flash.spare, flow.operations[row].source)  # its write id is copied in the end
+    elif flow.engine.recording:
+        flow.operations[row].left_over = now
     if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
         duration = group_time(flow, flash, times, row, NEVER, 1)
     if (kind == ERASE_BLOCK and timing.suspend_erase) or (kind == MOVE_PAGE and timing.suspend_program):

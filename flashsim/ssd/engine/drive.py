@@ -68,8 +68,8 @@ def advance(table: State, until: int, wait: int) -> int:
             status = dispatch_of(steps)(host, flow, flash, times, policies)
             if status != admission.DONE:
                 return int(status)
-        # One more event may free one part of each kind, and interrupt every die.
-        if flow.engine.recording and flow.engine.spans + flash.control.dies + 4 > flow.log.shape[0]:
+        # One more event may free one part of each kind, or end a read of cells, and interrupt every die.
+        if flow.engine.recording and flow.engine.spans + flash.control.dies + 5 > flow.log.shape[0]:
             return admission.LOG_FULL
         arrival, _ = next_arrival(host)
         event, lane = next_event(flow)
@@ -170,6 +170,8 @@ class SsdEngine(FlashModel, CompiledEngine):
         if on and not len(self._flow.log):
             self._flow = self._flow._replace(log=empty_table(_SPAN_ROWS + self.parameters.dies, SPAN))
         self._flow.engine.recording = on
+        rows = self._flow.operations
+        rows.left_over[(rows.phase == tables.IN_CELLS) & np.isin(rows.kind, (flash_array.READ_PAGE, flash_array.FETCH_PAGE))] = self.now
 
     def spans(self) -> Spans:
         """Holds that ended since the last call; see `flashsim.core.spans.SpanSource`."""

@@ -235,6 +235,8 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) 
 def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int) -> None:
     """Pages have come out of the cells and are in their registers."""
     kind, die = flow.operations[first].kind, flow.operations[first].die
+    if kind != MOVE_PAGE:
+        tables.note_cells(flow, flash, times.timing, first, now)
     if kind == MOVE_PAGE and flash.control.copyback:
         dies.begin_program(flow, flash, times, die, now)
     elif not times.timing.cache_read or kind == MOVE_PAGE:

@@ -360,11 +360,27 @@ def note_span(flow: Flow, flash: Flash, timing: RecordArray, server: int, row: i
     span.begin = flow.servers[server].since
     span.end = now
     span.request = operation.request
-    span.level, span.units = -1, 1
+    span.level, span.units, span.die = -1, 1, -1
     if operation.kind == COMMAND_KIND:
         span.kind, span.cause, span.page = spans.COMMAND, spans.HOST, -1
     else:
         span.kind, span.cause, span.page = spans.TRANSFER, operation.cause, operation.logical
+    if server < flash.control.dies + flash.control.channels:
+        span.die = operation.die
     if server < flash.control.dies:
         span.kind, span.level = _ON_DIE[operation.kind], level_of_work(flash, timing, operation)
         span.units = min(operation.together, spans.MOST_UNITS)
+
+
+@inlined_kernel
+def note_cells(flow: Flow, flash: Flash, timing: RecordArray, row: int, now: int) -> None:
+    """Pages that an operation reads, and others with it, are out of their cells."""
+    if flow.engine.recording == 0:
+        return
+    span, operation = flow.log[flow.engine.spans], flow.operations[row]
+    flow.engine.spans += 1
+    span.server = span.die = operation.die
+    span.kind, span.cause = spans.CELLS, operation.cause
+    span.request, span.page = operation.request, operation.logical
+    span.begin, span.end = operation.left_over, now
+    span.level, span.units = level_of_work(flash, timing, operation), min(operation.together, spans.MOST_UNITS)

@@ -2,11 +2,13 @@
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, takewhile
 from typing import Any
 
 import simpy
 
+from flashsim.core import spans
 from flashsim.core.draws import mix_bits
 from flashsim.core.host_specification import OPERATIONS, delay, follow
 from flashsim.ssd.parameters import GROWTH_ERASES
@@ -17,6 +19,8 @@ from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, IN_SLC, MOVE
 PROGRAMS = (PROGRAM_PAGE, STORE_PAGE, MOVE_PAGE)
 #: Kinds that the cache register is for: pages out, and pages in.
 CACHED_READS, CACHED_PROGRAMS = (READ_PAGE, FETCH_PAGE), (PROGRAM_PAGE, STORE_PAGE)
+#: Kinds of spans on a die.
+_SPANS = {READ_PAGE: spans.READ, FETCH_PAGE: spans.FETCH, MOVE_PAGE: spans.MOVE, ERASE_BLOCK: spans.ERASE}
 #: Kinds that can be one multi-plane command.
 TOGETHER = (READ_PAGE,), (FETCH_PAGE,), (PROGRAM_PAGE, STORE_PAGE), (ERASE_BLOCK,)
 
@@ -151,9 +155,9 @@ class Die:
         process = self.env.process(self._read(group) if group[0].kind in (READ_PAGE, FETCH_PAGE) else self._change(group))
         self._working = process
 
-    def _leave(self) -> None:
-        """The operation that began first has ended; what is in the other register holds the die from now, and may move on."""
-        self.busy_ns += int(self.env.now) - self.busy_since
+    def _leave(self, group: list[Operation]) -> None:
+        """The operations that began first have ended; what is in the other register holds the die from now, and may move on."""
+        self._end_hold(group)
         self.busy_since = int(self.env.now)
         if self.cached and self.cached[0].kind in CACHED_READS:
             self.cached = []
@@ -163,10 +167,34 @@ class Die:
         moved_on.succeed()
         self.wake()
 
+    def _end_hold(self, group: list[Operation]) -> None:
+        """Operations give up the die; in the record one stands for all: of those that are read the last, of others the first."""
+        self.busy_ns += int(self.env.now) - self.busy_since
+        one = group[-1] if group[0].kind in CACHED_READS else group[0]
+        self._note(_SPANS.get(one.kind, spans.PROGRAM), one, self.busy_since, len(group))
+
+    def _note(self, kind: int, operation: Operation, begin: int, units: int) -> None:
+        self.drive.note(self.number, kind, operation, begin, self._level_of_work(operation), units, self.number)
+
+    def _level_of_work(self, operation: Operation) -> int:
+        """The level of `flashsim.core.spans` of the cells that an operation reads or programs."""
+        parameters, state = self.drive.parameters, self.drive.state
+        if parameters.levels == 1 or operation.kind == ERASE_BLOCK:
+            return -1
+        if state.blocks[block_of(state.control, operation.place)].slc:
+            return spans.SLC
+        return spans.ALL_BITS if parameters.one_shot and operation.kind in PROGRAMS else self._level(operation.place)
+
+    def _cross(self, operation: Operation, duration: int) -> Steps:
+        """Use the channel for an operation."""
+        note = partial(self.drive.note, len(self.drive.dies) + self.drive.channels.index(self.channel), spans.TRANSFER, operation)
+        return self.channel.use(duration, operation.number, partial(note, die=self.number))
+
     def _read(self, group: list[Operation]) -> Steps:
-        timing, pools = self.drive.timing, self.drive.state.pools
+        timing, pools, begin = self.drive.timing, self.drive.state.pools, int(self.env.now)
         reading = max(self._reading_time(operation, operation.place) for operation in group)
         yield delay(self.env, reading, OPERATIONS + group[0].number)
+        self._note(spans.CELLS, group[0], begin, len(group))
         if self.drive.parameters.cache_read:
             while self.cached:
                 yield self._moved_on
@@ -174,10 +202,10 @@ class Die:
             self.wake()
         for operation in group:
             asked = operation.kind == READ_PAGE
-            yield from self.channel.use(timing.channel[operation.sectors] if asked else timing.transfer, operation.number)
+            yield from self._cross(operation, timing.channel[operation.sectors] if asked else timing.transfer)
             pools.queued[self.number] -= 1
             if operation is group[-1]:
-                self._leave()
+                self._leave(group)
             self.drive.read_out(operation)
 
     def _change(self, group: list[Operation]) -> Steps:
@@ -192,7 +220,7 @@ class Die:
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
                 times = 2 if operation.kind == MOVE_PAGE else 1
-                yield from self.channel.use(times * self.drive.timing.transfer, operation.number)
+                yield from self._cross(operation, times * self.drive.timing.transfer)
                 self.drive.pages_behind -= operation.is_behind
         if first.kind == ERASE_BLOCK:
             erases = max(int(state.blocks.erases[operation.block]) for operation in group)
@@ -266,7 +294,7 @@ class Die:
 
     def _give_way(self) -> simpy.Event:
         """Leave the die to reads; the event is when it goes on."""
-        self.busy_ns += int(self.env.now) - self.busy_since
+        self._end_hold(self.at_work)
         self.suspended, self.at_work = self.at_work, []
         self._suspended_work, self._resumed = self._working, self.env.event()
         self.wake()

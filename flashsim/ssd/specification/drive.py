@@ -41,13 +41,14 @@ all the dies concerned decide what they do next, and then the host dispatches co
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import zip_longest
 
 import simpy
 
 from flashsim.core.host_specification import ARRIVALS, HostRequest, SpecifiedDevice, SpecifiedHost
 from flashsim.core.request import FLUSH, IN_MEMORY, INTERNAL, READ, SECTOR, TRIM, WRITE
-from flashsim.core.spans import HOST
+from flashsim.core.spans import COMMAND, HOST, TRANSFER
 from flashsim.core.units import NEVER
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
@@ -55,6 +56,7 @@ from flashsim.ssd.specification.buffer import SpecifiedBuffer
 from flashsim.ssd.specification.cache import SpecifiedCache
 from flashsim.ssd.specification.dies import PROGRAMS, Die
 from flashsim.ssd.specification.parts import Command, Operation
+from flashsim.ssd.specification.record import SpanRecord
 from flashsim.ssd.specification.shared import SharedServer, Steps, block_of, die_of_block, empty_slots, end_program, needs_medium
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.drive_state import DriveState
@@ -64,7 +66,7 @@ from flashsim.ssd.state.pools import choose_stream, next_write_id
 from flashsim.ssd.timing import slots_of
 
 
-class SsdSpecification(FlashModel, SpecifiedDevice):
+class SsdSpecification(SpanRecord, FlashModel, SpecifiedDevice):
     """A solid state drive as SimPy processes (`flashsim.core.model.DeviceModel`); takes what `SsdEngine` takes, and a state."""
 
     def __init__(self, parameters: SsdParameters, state: DriveState | None = None) -> None:
@@ -231,7 +233,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         overhead = self.timing.read_overhead if command.request.operation == READ else self.timing.write_overhead
         if command.goes_on:
             overhead = self.parameters.continuation_latency
-        yield from self.controller.use(overhead, command.number)
+        yield from self.controller.use(overhead, command.number, partial(self.note, self.server_number(self.controller), COMMAND, command))
         for operation in command.operations:
             if operation.kind == PROGRAM_PAGE:
                 self.env.process(self._program_bytes(operation))
@@ -275,11 +277,14 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
 
     def _over_bus(self, operation: Operation) -> Steps:
         if self.parameters.bus_rate:
-            yield from self.bus.use(self.timing.bus[operation.sectors], operation.number)
+            yield from self._cross(self.bus, operation, self.timing.bus[operation.sectors])
 
     def _over_link(self, operation: Operation, times: tuple[int, ...]) -> Steps:
         """Move an operation's bytes, the first of its command after what the command itself holds the link for."""
-        yield from self.link.use(lambda: times[operation.sectors] + times[0] * operation.command.first_on_link(), operation.number)
+        yield from self._cross(self.link, operation, lambda: times[operation.sectors] + times[0] * operation.command.first_on_link())
+
+    def _cross(self, way: SharedServer, operation: Operation, duration: int | Callable[[], int]) -> Steps:
+        yield from way.use(duration, operation.number, partial(self.note, self.server_number(way), TRANSFER, operation))
 
     def page_done(self, command: Command) -> None:
         """A page of a command is done; the command completes with its last."""
@@ -306,7 +311,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
         self._release_block(operation)
         self.env.process(self._bytes_out(operation))
 
-    def finish_changes(self, group: list[Operation], leave: Callable[[], None]) -> None:
+    def finish_changes(self, group: list[Operation], leave: Callable[[list[Operation]], None]) -> None:
         """Pages are programmed, or blocks erased: the die is free, and so may be what waited for them."""
         state, counters = self.state, self.state.counters
         for operation, following in zip_longest(group, group[1:]):
@@ -323,7 +328,7 @@ class SsdSpecification(FlashModel, SpecifiedDevice):
                 counters.padded_programs += empty
                 counters.reads[operation.cause] += operation.kind == MOVE_PAGE
                 counters.slc_programs += (1 + empty) * (operation.source <= IN_SLC)
-        leave()
+        leave(group)
         for operation in group:
             operation.finish()
             self._release_block(operation)

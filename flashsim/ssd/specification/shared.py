@@ -24,14 +24,15 @@ class SharedServer(simpy.Resource):
         super().__init__(env, capacity=1)
         self.busy_ns, self._since = 0, NEVER
 
-    def use(self, duration: int | Callable[[], int], number: int) -> Steps:
-        """Wait for it, and hold it for `duration` ns, which may be decided when it is had."""
+    def use(self, duration: int | Callable[[], int], number: int, note: Callable[[int], None] = lambda begin: None) -> Steps:
+        """Wait for it, and hold it for `duration` ns, which may be decided when it is had; `note` takes when that began."""
         env = self._env
         with self.request() as granted:
             yield granted
             self._since = int(env.now)
             yield delay(env, duration() if callable(duration) else duration, OPERATIONS + number)
             self.busy_ns += int(env.now) - self._since
+            note(self._since)
             self._since = NEVER
 
     def busy_until(self, now: int) -> int:

@@ -11,7 +11,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.spans import CAUSES
+from flashsim.core.spans import CAUSES, holds
 from flashsim.experiments.presentation.plots import svg
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.lab.drive import LabDrive, lab_parameters, page_states
@@ -61,7 +61,7 @@ def test_every_hold_is_a_bar_in_the_row_of_its_part() -> None:
     engine.record_spans(True)
     engine.submit(requests, one_command_each(requests), 0)
     engine.advance(every=True)
-    spans = engine.spans()
+    spans = holds(engine.spans())
     axes = draw_spans(spans, parameters.dies, parameters.channels).axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["die 0", "die 1", "channel 0", "channel 1", "link", "controller"]
     legend = axes.get_legend()

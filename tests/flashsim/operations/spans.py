@@ -23,7 +23,7 @@ def made_up(count: int, seed: int, first: int = 0) -> tuple[Requests, Completion
     def hold(server: int, kind: int, cause: int, request: int, since: int, length: int) -> int:
         begin = max(since, int(free[server]))
         free[server] = begin + length
-        spans.append((server, kind, cause, request, -1 if kind == ERASE else 7, begin, begin + length, -1, 1))
+        spans.append((server, kind, cause, request, -1 if kind == ERASE else 7, begin, begin + length, -1, 1, -1))
         return begin + length
 
     for row in range(count):

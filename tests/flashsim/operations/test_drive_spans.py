@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flashsim.core.request import READ, WRITE, Completions, make_requests
-from flashsim.core.spans import CAUSES, ERASE, HOST, MOVE, PROGRAM, SPAN, Spans
+from flashsim.core.spans import CAUSES, ERASE, HOST, MOVE, PROGRAM, SPAN, Spans, holds
 from flashsim.core.units import MIB
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -34,7 +34,7 @@ def _run(preset: presets.Preset, pages: int, rounds: int = 3) -> tuple[Device, S
         operations = np.where(random.random(60) < 0.5, READ, WRITE)
         requests = make_requests(operations, random.integers(0, pages, 60) * 4096, random.integers(1, 20, 60) * 4096)
         completions.append(device.serve(requests))
-        pieces.append(device.spans())
+        pieces.append(holds(device.spans()))
     assert len(device.spans()) == 0, "spans are told once"
     return device, np.concatenate(pieces), np.concatenate(completions)
 

@@ -12,7 +12,7 @@ from flashsim.core.errors import RefusedError
 from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, make_requests
 from flashsim.core.rng import generator
-from flashsim.core.spans import ERASE, PROGRAM
+from flashsim.core.spans import ERASE, PROGRAM, holds
 from flashsim.core.spans import READ as READ_SPAN
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters
@@ -95,7 +95,7 @@ def test_busy_times_count_each_nanosecond_once() -> None:
     engine.load(0, 20 * PAGE)
     engine.record_spans(True)
     serve_all(engine, make_requests([READ, WRITE], [0, 10 * PAGE], 3 * PAGE))
-    spans = engine.spans()
+    spans = holds(engine.spans())
     on_die = spans[spans["server"] == 0]
     reads, programs = (on_die[on_die["kind"] == kind] for kind in (READ_SPAN, PROGRAM))
     assert list(zip(reads["begin"].tolist(), reads["end"].tolist(), strict=True)) == [(5, 55), (55, 85), (85, 115)]
@@ -111,7 +111,7 @@ def test_spans_of_a_die_do_not_overlap(seed: int) -> None:
     engine.record_spans(True)
     requests, at = random_workload(seed, parameters, 200)
     serve_all(engine, requests, at)
-    spans, busy = engine.spans(), engine.statistics()["die_busy_ns"]
+    spans, busy = holds(engine.spans()), engine.statistics()["die_busy_ns"]
     for die in range(parameters.dies):
         own = spans[spans["server"] == die]
         assert (own["begin"][1:] >= own["end"][:-1]).all()

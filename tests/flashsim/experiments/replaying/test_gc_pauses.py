@@ -16,7 +16,7 @@ def _naive(spans: Spans) -> list[int]:
     pauses = []
     for die in range(DIES):
         length, last = 0, -1
-        for _, _, cause, _, _, begin, end, _, _ in sorted(spans[spans["server"] == die].tolist(), key=lambda span: span[5]):
+        for _, _, cause, _, _, begin, end, *_ in sorted(spans[spans["server"] == die].tolist(), key=lambda span: span[5]):
             if length and (cause != GC or begin > last):
                 pauses.append(length)
                 length = 0
@@ -46,7 +46,7 @@ def test_a_host_operation_and_a_gap_end_a_pause() -> None:
         (1, MOVE, GC, -1, 1, 0, 7), (4, MOVE, GC, -1, 1, 0, 99),  # another die: 7; a channel is no die
     ]  # fmt: skip
     pauses = GcPauses(4)
-    pauses.add(np.array([(*row, -1, 1) for row in rows], SPAN))
+    pauses.add(np.array([(*row, -1, 1, -1) for row in rows], SPAN))
     told = pauses.as_dict()
     assert told is not None and (told["pauses"], told["total"], told["max"], told["p50"]) == (5, 61, 40, 6)
 
@@ -54,5 +54,5 @@ def test_a_host_operation_and_a_gap_end_a_pause() -> None:
 def test_without_garbage_collection_there_is_nothing() -> None:
     pauses = GcPauses(2)
     assert pauses.as_dict() is None
-    pauses.add(np.array([(0, READ, HOST, 3, 1, 40, 45, -1, 1)], SPAN))
+    pauses.add(np.array([(0, READ, HOST, 3, 1, 40, 45, -1, 1, 0)], SPAN))
     assert pauses.as_dict() is None
