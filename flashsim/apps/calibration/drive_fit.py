@@ -1,6 +1,6 @@
 """A fit of a flash drive to figures: counts of its dies by trial, and times, rates and spare flash by least squares."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -79,7 +79,7 @@ class DriveFit:
             [name for name in names if name in present] for names in (_READS, _WRITES, _CACHED_WRITES if flash.slc_cache else _WRITES)
         )
         self._take(figures)
-        self.candidates = list[Candidate]()
+        self.candidates, self.read_candidates = list[Candidate](), list[Candidate]()
         #: Channels and dies of a package of some that show the figures about as well.
         self.structures: list[tuple[int, int]] = []
         origin = {"flash": repr(flash), "figures": [repr(each) for each in figures], "seed": seed}
@@ -126,7 +126,7 @@ class DriveFit:
         solution, uneven = Solution(point, np.log(shown_here / targets)), _UNEVEN * draws.std(axis=1, ddof=1)
         self.runs.save()
         return best, [
-            _widen(one, [each.values[one.name] for each in candidates])
+            _widen(one, [each.values[one.name] for each in [*candidates, *(self.read_candidates if one.name in self.read_names else ())]])
             for one in estimates(names, model, solution, targets, draws, steps, _KNOWN, (1, -1), uneven)
         ]
 
@@ -195,6 +195,7 @@ class DriveFit:
             self.runs.tell(f"reads of {min(most, len(best))} structures")
             few = [each for one in few for each in self._solve_anew(one, self.read_names, effort, self.reads)]
             self._weigh(min(few, key=lambda one: one.cost), self.reads)
+        self.read_candidates = _as_good(few)
         return few
 
     def _with_busy_controller(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -317,8 +318,12 @@ def _few(candidates: Sequence[Candidate]) -> list[Candidate]:
     best = dict[tuple[DriveStructure, int], Candidate]()
     for one in sorted(candidates, key=lambda one: one.cost):
         best.setdefault((one.structure, round(np.log2(one.values["link write rate"]))), one)
+    return _as_good(best.values())[:_TRIED]
+
+
+def _as_good(candidates: Collection[Candidate]) -> list[Candidate]:
     most = _AS_WELL * min(one.cost for one in candidates) + _EXACT
-    return [one for one in best.values() if one.cost <= most][:_TRIED]
+    return [one for one in candidates if one.cost <= most]
 
 
 def _steps(names: Sequence[str]) -> Floats:

@@ -29,7 +29,8 @@ _AREA, _BYTES = 1 << 28, 1 << 28
 _LEAST, _DEPTHS, _LONG = 64, 8, 16 * KIB
 #: Seconds between two times at which a fit keeps what it has simulated.
 _SAVED_EVERY = 5.0
-#: Writes of a steady state are so many times as many, and all pages' at least, up to a number: blocks fill unevenly, and a drive wanders.
+#: Requests of a steady state are so many times as many, and write as many pages as there are at least, up to a number: blocks fill
+#: unevenly, and a drive wanders.
 _STEADY, _MOST = 6, 1 << 19
 
 
@@ -129,7 +130,7 @@ def _results(
     writes = load.operation == WRITE or load.reads is not None
     count = max(_LEAST, _DEPTHS * load.depth, min(requests, min(requests * _LONG, _BYTES) // load.size))
     if writes and load.state == "steady":
-        count = max(count, min(flash.usable_pages, _MOST), _STEADY * requests)
+        count = max(min(flash.usable_pages, _MOST) * flash.unit_size // max(load.size, flash.unit_size), _STEADY * count)
     elif writes:
         free = flash.usable_pages - (flash.logical_pages if load.state == "sequential" else 0)
         buffered = 8 * flash.whole_page_buffer // load.size

@@ -64,7 +64,9 @@ def random_requests(block: int, count: int, writes: float = 0.0) -> pa.RecordBat
 
 @pytest.mark.parametrize("block", [16 * KIB, 256 * KIB])
 def test_a_request_takes_as_long(block: int, device: RealDevice) -> None:
-    """The median, which other programs on the machine move little."""
+    """The median, which other programs on the machine move little as long as they leave a processor free."""
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("other programs keep all processors busy, and who gets one decides these times")
     reports = runs(device, random_requests(block, 1000), 1)
     medians = {name: np.array([one.times[READ]["service"].percentile(50) for one in done]) for name, done in reports.items()}
     assert np.median(medians["builtin"] / medians["fio"]) == pytest.approx(1, rel=0.15)
