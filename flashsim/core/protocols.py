@@ -1,5 +1,6 @@
 """Protocols of objects that a higher room hands to a lower one."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from flashsim.core.request import Completions, Requests
@@ -19,6 +20,16 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """No more requests follow."""
+
+
+class RunObserver(Protocol):
+    """Takes the requests that a serial run makes on one machine, with what they took, phase by phase."""
+
+    def observe(self, phases: Sequence[tuple[str, int]], requests: Requests, completions: Completions, at_once: bool) -> None:
+        """Take requests and their completions, shape (n,): each after the one before, or all `at_once`.
+
+        `phases` are names, each with the number of requests, of these, at which it ends.
+        """
 
 
 class Progress(Protocol):

@@ -132,6 +132,16 @@ class Device:
         model.find_pointers()
         return preconditioned
 
+    def like(self, preset: presets.Preset) -> Device:
+        """A drive of a preset that differs in times alone, at this one's time, and holding what this one holds."""
+        other = Device(preset, maximum_command=self.maximum_command)
+        mine, theirs = self._flash_model(), other._flash_model()
+        if mine is not None and theirs is not None:
+            theirs.state.take_over(mine.state)
+            theirs.find_pointers()
+        other.advance(self.now)
+        return other
+
     @property
     def content(self) -> DriveState:
         """What a flash drive holds, which another that differs in times alone can take over."""

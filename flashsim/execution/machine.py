@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from flashsim.core.errors import InvalidParameterError, RefusedError, option
-from flashsim.core.protocols import Sink
+from flashsim.core.protocols import RunObserver, Sink
 from flashsim.core.units import format_size
 from flashsim.device.device import Device
 from flashsim.execution.cpu import CpuModel
@@ -25,6 +25,8 @@ class Machine:
     full: bool = False  #: Whether the devices hold data wherever the volume lies: base relations then need not be loaded.
     #: That of devices which are miniatures; of several machines that of the first counts.
     scale: float = 1.0
+    #: Is handed requests and completions phase by phase; of serial algorithms alone.
+    observer: RunObserver | None = None
     now: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:

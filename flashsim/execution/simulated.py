@@ -205,6 +205,10 @@ class SimulatedBackend(FileAccess):
         run.phase.kernel_time += int(kernel[self._ended[-1][0] if self._ended else 0 :].sum())
         run.phase.io_time += spent
         run.outstanding.add(completions["submitted"], completions["completed"])
+        if machine.observer is not None:
+            index = [each is run for each in self.runs].index(True)
+            phase_ends = [*((phases[index].name, count) for count, phases in self._ended), (run.phase.name, len(requests))]
+            machine.observer.observe(phase_ends, requests, completions, self._at_once)
         if machine.sink is None:
             return
         requests["think"] = np.where(requests["dependency"] < 0, 0, kernel)

@@ -30,6 +30,7 @@ from flashsim.core.request import (
     Requests,
 )
 from flashsim.core.units import NEVER
+from flashsim.ssd.ideals import SPREAD, ideals_in, spread
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.drive_state import LOADED_AT_ONCE, DriveState
 from flashsim.ssd.state.flash_array import end_erase
@@ -120,7 +121,10 @@ class FlashModel(DeviceModel):
         size = self.parameters.unit_size
         end = -(-(offset + length) // size)
         for first in range(offset // size, end, LOADED_AT_ONCE):
-            self.state.write_pages(np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32))
+            targets = np.arange(first, min(first + LOADED_AT_ONCE, end), dtype=np.int32)
+            if SPREAD in ideals_in(self.parameters.ideal):
+                targets = spread(targets, self.parameters.pools, self.parameters.levels, self.parameters.units)
+            self.state.write_pages(targets)
         self.find_pointers()
 
     def find_pointers(self) -> None:

@@ -7,6 +7,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, check_know
 from flashsim.core.parameters import count, duration, durations, number, rate, size, switch, text
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, format_size
+from flashsim.ssd.ideals import ideals_in
 from flashsim.ssd.needs import unused_parameters
 
 GROWTH_ERASES = 1000  #: What grows with wear grows with so many erases of a block.
@@ -132,6 +133,7 @@ class SsdParameters:
     link_read_command: int = duration("time that a read command holds the host link besides its bytes", 0, default=0)
     link_write_command: int = duration("time that a write command holds the host link besides its bytes", 0, default=0)
     bus_rate: int = rate("bytes a second over the drive's memory bus, which all pages pass, also those of programs inside; 0: no bus", 0)
+    ideal: str = text("what takes no time, in a counterfactual run (flashsim.ssd.ideals), joined by +; empty: all takes its time", "")
 
     def __post_init__(self) -> None:
         for name in ("page_size", "capacity", "mapping_unit", "command_slot"):
@@ -140,6 +142,7 @@ class SsdParameters:
         for name, allowed in _CHOICES.items():
             check_known(name, getattr(self, name), allowed)
         self._need(self.unit_size % (self.code_word or self.unit_size) == 0, "code_word", "a mapping unit must hold whole ones")
+        ideals_in(self.ideal)
         self._check_levels()
         self._check_combinations()
         if self.group > 1:

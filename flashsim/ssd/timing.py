@@ -8,6 +8,7 @@ from flashsim.core.host import Slots
 from flashsim.core.kernel import lean_kernel
 from flashsim.core.request import SECTOR
 from flashsim.core.units import format_duration, transfer_time
+from flashsim.ssd.ideals import CAUSES, SERVERS, ideals_in
 from flashsim.ssd.parameters import SsdParameters
 
 
@@ -40,18 +41,25 @@ class SsdTiming(NamedTuple):
     erase_step: int
     long_chance: int
     suspend_progress: int
+    #: A bit for each cause whose work takes no time; whether dies, channels and controller serve any number of operations at once.
+    free_causes: int
+    boundless_dies: bool
+    boundless_channels: bool
+    boundless_controller: bool
 
 
 def timing_of(parameters: SsdParameters) -> SsdTiming:
     """Derive the durations; the controller's overhead is what a data sheet's latency leaves after the flash chip's share."""
     transfer = transfer_time(parameters.unit_size, parameters.channel_rate)
+    ideals = ideals_in(parameters.ideal)
+    boundless = tuple(name in ideals for name in SERVERS)
     lengths, word = range(SECTOR, parameters.unit_size + 1, SECTOR), parameters.code_word or parameters.unit_size
     return SsdTiming(
         transfer,
         _overhead("read_latency", parameters.read_latency, parameters.read + transfer),
         _overhead("write_latency", parameters.write_latency, parameters.program + transfer),
-        parameters.suspend in ("program", "both"),
-        parameters.suspend in ("erase", "both"),
+        parameters.suspend in ("program", "both") and not boundless[0],
+        parameters.suspend in ("erase", "both") and not boundless[0],
         (parameters.link_read_command, *(transfer_time(length, parameters.link_read_rate) for length in lengths)),
         (parameters.link_write_command, *(transfer_time(length, parameters.link_write_rate) for length in lengths)),
         (0, *(transfer_time(length, parameters.bus_rate) if parameters.bus_rate else 0 for length in lengths)),
@@ -65,6 +73,8 @@ def timing_of(parameters: SsdParameters) -> SsdTiming:
         parameters.erase_step or -(-parameters.erase // 10),
         round(_long_chance(parameters) * 2**32),
         max(1, parameters.suspend_progress),
+        sum(1 << CAUSES[name] for name in ideals if name in CAUSES),
+        *boundless,
     )
 
 

@@ -308,9 +308,10 @@ class DriveFit:
 
 
 def _widen(one: Estimate, others: Sequence[float]) -> Estimate:
-    """An estimate whose interval holds the values of other structures that show the figures about as well."""
-    bounds = one.value / UNKNOWN, one.value * UNKNOWN
-    return replace(one, low=max(bounds[0], min(one.low, *others)), high=min(bounds[1], max(one.high, *others)))
+    """An estimate whose interval holds those of other structures that show the figures about as well, each as wide as its own."""
+    values = (one.value, *others)
+    low, high = min(values) * one.low / one.value, max(values) * one.high / one.value
+    return replace(one, low=max(one.value / UNKNOWN, low), high=min(one.value * UNKNOWN, high))
 
 
 def _few(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -17,7 +17,7 @@ from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.options import options_in
 from flashsim.core.rng import generator
-from flashsim.core.units import MILLISECONDS, MILLISECONDS_A_SECOND
+from flashsim.core.units import MILLISECONDS
 from flashsim.experiments.runs.joining import JoinResult, PhaseSeconds
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.keys import NULL_KEY
@@ -36,8 +36,6 @@ BOUND, SCATTERED, EVEN = "lower bound", "supposes scattered rows", "supposes eve
 #: Rows lie together if they share pages so much more than by chance; keys are uneven if one has more than such a share of the rows, and
 #: more than a few.
 _TOGETHER, _UNEVEN, _A_FEW = 0.8, 0.01, 10
-#: Shares of a difference, of the formula's time and of the difference itself, below which nothing is said of a cause.
-_SMALL, _MINOR = 0.01, 0.05
 
 
 def sizes_of(
@@ -219,32 +217,10 @@ def _are_scattered(files: tuple[HeapFile, HeapFile]) -> bool:
     return all(len(np.unique(page)) >= _TOGETHER * cardenas(max(1.0, of), len(page)) for page, of in places)
 
 
-def causes(rows: Sequence[PhaseComparison], join: JoinCost) -> str:
-    """Where the difference of a join's I/O time from the formula's comes from, by the run's own counts; empty where there is little.
-
-    What is left over by counts and the mean seek is what requests took of the device beyond the formula's figures.
-    """
-    *_, whole = rows
-    parts_left_out = (
-        f"The total is compared without {', '.join(whole.phases_left_out)}: there is no formula." if whole.phases_left_out else ""
-    )
-    difference = whole.difference("io")
-    if whole.formula_io is None or difference is None or abs(difference) < _SMALL or BOUND in whole.remark:
-        return parts_left_out
-    assert whole.formula_requests is not None and whole.formula_pages is not None
-    disk, seconds = join.disk, difference * whole.formula_io
-    transfer = sum(phase.seconds(replace(disk, seek_ms=0, latency_ms=0, together_ms=0)) for phase in join.phases) / max(1, join.pages)
-    parts = {
-        "the number of requests": (whole.requests - whole.requests_left_out - whole.formula_requests)
-        * disk.latency_ms
-        / MILLISECONDS_A_SECOND,
-        "the number of pages": (whole.pages - whole.pages_left_out - whole.formula_pages) * transfer,
-        "the mean length of a seek": (whole.formula_io_measured_seek or whole.formula_io) - whole.formula_io,
-    }
-    left = seconds - sum(parts.values())
-    parts[f"requests that took {'more' if left > 0 else 'less'} of the device than by these figures"] = left
-    shown = [f"{value:+.3g} s by {name}" for name, value in parts.items() if abs(value) >= _MINOR * abs(seconds)]
-    return f"{parts_left_out} I/O differs by {seconds:+.3g} s: {', '.join(shown)}.".strip()
+def left_out(rows: Sequence[PhaseComparison]) -> str:
+    """What the total is compared without; empty where that is nothing."""
+    names = rows[-1].phases_left_out
+    return f"The total is compared without {', '.join(names)}: there is no formula." if names else ""
 
 
 def compare(

@@ -35,6 +35,7 @@ STEPS: dict[str, Any] = {"drawstyle": "steps-post", "marker": ""}
 BINARY = LogScale(None, base=2)
 
 _ABOVE: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7, "rotation": 90}
+_BESIDE: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7}
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
 
 
@@ -127,6 +128,24 @@ def stacked_bars(by_title: Mapping[str, Sequence[Bar]]) -> Figure:
         handles: list[Any] = [Patch(color=COLOURS[0][0], label="I/O"), Patch(color=COLOURS[0][1], label="CPU")]
         handles += [Line2D([], [], label="I/O by the formula", **_DOT)] if dots else []
         figure.legend(handles=handles, frameon=False, ncols=3, loc="outside upper center")
+    return figure
+
+
+def waterfall(steps: Sequence[tuple[str, float]], title: str) -> Figure:
+    """A figure of steps from a first to a last value, seconds: bars of both, and of each difference where the one before ends."""
+    with panels(0.6 + 0.36 * len(steps)) as (figure, axes):
+        at = 0.0
+        for place, (_, seconds) in enumerate(steps):
+            is_end = place in (0, len(steps) - 1)
+            left = 0.0 if is_end else at
+            axes.barh(place, seconds, 0.7, left, color=COLOURS[0][0] if is_end else COLOURS[1 if seconds > 0 else 2][1])
+            at = seconds if is_end else at + seconds
+            axes.annotate(f"{seconds:.3g}" if is_end else f"{seconds:+.3g}", (max(left, left + seconds), place), (3, -3), **_BESIDE)
+        axes.set_yticks(range(len(steps)), [name for name, _ in steps])
+        axes.invert_yaxis()
+        axes.set_xlabel("I/O time (s)")
+        axes.margins(x=0.14)
+        figure.suptitle(title, fontsize=9, wrap=True)
     return figure
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -192,8 +192,21 @@ def _copy(kind: type[Drive], preset: presets.Preset, extents: list[tuple[int, in
     return copy
 
 
-#: A drive that a join is to run on.
-HeldDrive = ReadyDrive | DriveInUse
+class HeldDrive(Protocol):
+    """A drive that a join is to run on: `ReadyDrive` and `DriveInUse` say what its properties mean."""
+
+    @property
+    def full(self) -> bool: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def scale(self) -> float: ...
+
+    def load(self) -> presets.Preset:
+        """Its preset."""
+
+    def device(self, size: int) -> Device:
+        """The drive, of which a join touches `size` bytes."""
 
 
 def states(devices: Mapping[str, str], count: int, seed: int) -> dict[str, list[DriveInUse]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from algorithms.late_fetch.columns import with_digests
 from algorithms.partitioning.base import PartitionBuffers, bucket_layouts
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.options import options_in
-from flashsim.core.protocols import Progress, Sink
+from flashsim.core.protocols import Progress, RunObserver, Sink
 from flashsim.core.units import MIB, SECONDS, format_size
 from flashsim.device import presets
 from flashsim.device.file import RealDevice
@@ -123,6 +123,8 @@ class JoinResult:
     runs: Sequence[Run | ConcurrentRun]
     disks: list[Disk | None]
     cpus: list[str | None]
+    #: Drives that it ran on; none of a real device.
+    drives: Sequence[HeldDrive] = ()
 
     @property
     def bucket_page_size(self) -> int:
@@ -247,6 +249,7 @@ def simulate_join(
     sink: Sink | None = None,
     results: ResultRows | None = None,
     recording: RequestRecording | None = None,
+    observer: Callable[[Machine], RunObserver] | None = None,
 ) -> JoinResult:
     """Run one join on simulated devices, all in one pass.
 
@@ -258,17 +261,14 @@ def simulate_join(
         The join's buffers, if they are not to be divided as `setting` says.
     cpu
         Prices other than those of the setting's preset.
-    sink
-        Takes the requests of the first device.
+    sink, observer
+        Take the requests of the first device; the observer is made for its machine.
     results
         Takes pairs of row ids.
     recording
         Takes the join's requests; those of such a join over such files are taken from it, which saves the join's work.
 
-    Raises
-    ------
-    FlashsimError
-        An unknown name, too little memory, or a device too small.
+    FlashsimError: an unknown name, too little memory, or a device too small.
     """
     drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
     loaded = [drive.load() for drive in drives]
@@ -276,7 +276,6 @@ def simulate_join(
     allocation, serial = allocation or usual, parameters.strands == 1
     priced = setting.cpus_on(loaded, cpu)
     count, size, on_volume = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _volume_size(files), _with_digests(setting, files)
-    # a join that fetches does so as rows come, one request after the other
     told = replace(parameters, in_series=serial and not JOINS.load(setting.algorithm).FETCHES)
     algorithm = partial(plan, setting.algorithm, *files, told, allocation)
     algorithm()  # refuses before drives are made ready
@@ -290,13 +289,15 @@ def simulate_join(
         those = list(zip(drives, loaded, priced, strict=True))[begin : begin + together]
         machines = [_machine(drive, count, size, model, preset.name) for drive, preset, (_, model) in those]
         machines[0].sink = None if begin else sink
+        machines[0].observer = observer(machines[0]) if observer and not begin else None
         if recorded and recorded.holds(of, files):
             runs += simulate_again(recorded, files, machines, setting.placement)
             continue
         made = partial(recorded.record, algorithm(), of, files) if recorded is not None else algorithm
         runs += run(made, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
     disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
-    return JoinResult(setting, files, parameters, allocation, runs, [disks[one.name] for one in loaded], [name for name, _ in priced])
+    cpus_of = [name for name, _ in priced]
+    return JoinResult(setting, files, parameters, allocation, runs, [disks[one.name] for one in loaded], cpus_of, drives)
 
 
 def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel | None, name: str) -> Machine:

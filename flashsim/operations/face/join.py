@@ -26,11 +26,12 @@ from flashsim.experiments.formulas import comparison, drives
 from flashsim.experiments.runs import joining
 from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.experiments.runs.exporting import RowWriter
+from flashsim.experiments.why.joins import why_join
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import AllowWrite, Table, Types, device_of, key, preset_of, sources
 from flashsim.operations.face._join_options import FIELDS, JoinChoices, given_options
 from flashsim.operations.face._sweep_point import point_of
-from flashsim.operations.fields import Count, Field, Name, Size, Target
+from flashsim.operations.fields import Count, Field, Flag, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame
 from flashsim.storage.source import source_file
@@ -43,6 +44,7 @@ if TYPE_CHECKING:  # what pandas and Matplotlib are needed for loads them: they 
 
     from flashsim.experiments.presentation.tables import Table as Shown
     from flashsim.experiments.presentation.terminal import Part
+    from flashsim.operations.face._why_outcome import WhyOutcome
 
 
 class JoinOutcome(Outcome):
@@ -51,8 +53,9 @@ class JoinOutcome(Outcome):
     SWEPT = ("summary", "phases")
     result: joining.JoinResult
 
-    def __init__(self, result: joining.JoinResult) -> None:
+    def __init__(self, result: joining.JoinResult, why: bool = False) -> None:
         super().__init__(result, _title(result))
+        self._whys = [why_join(result, number) for number in range(len(result.runs))] if why else []
 
     @cached_property
     def _comparisons(self) -> list[list[comparison.PhaseComparison]]:
@@ -60,7 +63,19 @@ class JoinOutcome(Outcome):
 
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
-        return comparison.as_dict(self.result)
+        document = comparison.as_dict(self.result)
+        for machine, why in zip(document["machines"], self._whys, strict=False):
+            machine["why"] = why.as_dict()
+        return document
+
+    def why(self, device: int = 0) -> WhyOutcome:
+        """Say why the join took its time on a device, by its number; it runs again for each mechanism of the device that is made ideal.
+
+        RefusedError: strands share the device, or it does not tell what its parts do.
+        """
+        from flashsim.operations.face._why_outcome import WhyOutcome
+
+        return WhyOutcome(self._whys[device] if self._whys else why_join(self.result, device), self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a device: its CPU, result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
@@ -171,6 +186,10 @@ class JoinOutcome(Outcome):
         level = run.outstanding.as_dict()
         if level and level["max"] > 1:
             yield from (outstanding(level), "")
+        if self._whys:
+            from flashsim.operations.face._why_outcome import parts_of
+
+            yield from (*parts_of(self._whys[number]), "")
         if isinstance(run, ConcurrentRun):
             yield from (_strand_costs(run), Explanation(_overlap(run)))
         elif formula is None:
@@ -184,7 +203,8 @@ class JoinOutcome(Outcome):
             note = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = note if self.smaller_buckets else ""
             yield from (comparison.comparison_table(phases), "")
-            yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {comparison.causes(phases, formula)}{sizes}".rstrip())
+            ask = "" if self._whys else f" {option('why').capitalize()} takes the difference apart."
+            yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {comparison.left_out(phases)}{sizes}".rstrip() + ask)
 
     def _draw(self) -> Figure:
         from flashsim.experiments.presentation.plots import Bar, stacked_bars
@@ -242,6 +262,7 @@ def join(
         int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True, needs="strands")
     ] = None,
     digests_stored: Annotated[bool, FIELDS["digests_stored"]] = False,
+    why: Annotated[bool, Flag("Say why the run took its time: by parts, mechanisms, and against the formula.")] = False,
     trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
     out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
     allow_write: AllowWrite = False,
@@ -342,7 +363,7 @@ def join(
             stack.enter_context(activity(f"joining on {', '.join(map(preset_of, device))}"))
             ready = [DriveInUse(one) if isinstance(one, str) else one.ready() for one in device]
             result = joining.simulate_join(setting, files, ready, allocation=buffers, sink=sink, results=results)
-        return JoinOutcome(result)
+        return JoinOutcome(result, why)
 
 
 def _title(result: joining.JoinResult) -> str:

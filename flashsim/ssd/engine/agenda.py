@@ -45,6 +45,18 @@ def empty_agenda(most: int) -> Agenda:
     return Agenda(empty_table(HEAP + 1, LANE), np.full((HEAP + 1, 2), NEVER), rings, heap)
 
 
+def with_more_places(agenda: Agenda, most: int) -> Agenda:
+    """The same events, and room for so many, which are more."""
+    larger = empty_agenda(most)
+    places, more = len(agenda.heap), len(larger.heap)
+    for at, lane in enumerate(agenda.lanes[:HEAP]):
+        events = at * places + (int(lane.first) + np.arange(lane.count)) % places
+        larger.rings[at * more : at * more + lane.count] = agenda.rings[events]
+    larger.heap[:places], larger.fronts[:] = agenda.heap, agenda.fronts
+    larger.lanes.count[:] = agenda.lanes.count
+    return larger
+
+
 @inlined_kernel
 def lane_of(phase: int, erases: bool, moves: bool, in_cells: int, on_channel: int) -> int:
     """The lane of an event that ends a phase of an operation; stops, behind the phases that have lanes, use that of the last."""

@@ -31,6 +31,12 @@ def schedule(flow: Flow, row: int, phase: int, time: int) -> None:
 
 
 @inlined_kernel
+def has_time(timing: RecordArray, cause: int) -> bool:
+    """True unless work of a cause takes no time."""
+    return (timing.free_causes >> cause) & 1 == 0
+
+
+@inlined_kernel
 def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now: int) -> None:
     """The channel is the operation's: move a page, or out and back in for a move, or the code words that are read.
 
@@ -39,7 +45,7 @@ def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
     operation = flow.operations[row]
     kind = operation.kind
     pages = 2 if kind == MOVE_PAGE else 1
-    duration = pages * times.timing.transfer
+    duration = pages * times.timing.transfer if has_time(times.timing, operation.cause) else 1
     server = control.dies + channel_of(control, operation.die)
     is_certain = times.timing.unbroken and (kind == MOVE_PAGE or (goes_to_die(kind) and operation.is_behind == 0))
     if is_certain and flow.queues[server].head < 0 and flow.engine.recording == 0:
@@ -48,7 +54,7 @@ def use_channel(flow: Flow, control: RecordArray, times: Timings, row: int, now:
         operation.due = now + duration + tables.program_time(control, times, operation.place)
         agenda.put(flow.agenda, agenda.UNBROKEN, operation.due, (operation.id << tables.ROW_BITS) | row)
         return
-    if times.timing.code_word != 0 and kind == READ_PAGE:
+    if times.timing.code_word != 0 and kind == READ_PAGE and has_time(times.timing, operation.cause):
         duration = times.links[CHANNEL, operation.sectors]
     schedule(flow, row, ON_CHANNEL, now + duration)
 
@@ -113,7 +119,10 @@ def group_time(flow: Flow, flash: Flash, times: Timings, first: int, least: int,
 def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: int) -> None:
     """Take the first work of a queue; what is in the cache register holds the die before it, until it ends."""
     row, timing = take_work(flow, flash.control, times, queue), times.timing
-    flow.servers[die].busy = row + 1
+    if flow.servers[die].boundless:
+        note_first(flow.operations, row)
+    else:
+        flow.servers[die].busy = row + 1
     if flow.servers[die].cached == 0:
         flow.servers[die].since = now
     kind = flow.operations[row].kind
@@ -127,11 +136,29 @@ def start(flow: Flow, flash: Flash, times: Timings, die: int, queue: int, now: i
         flow.operations[row].left_over = now
     if timing.erase_growth != 0 or timing.read_levels or (flash.control.group > 1 and kind == MOVE_PAGE):
         duration = group_time(flow, flash, times, row, NEVER, 1)
+    if not has_time(timing, flow.operations[row].cause):
+        duration = 1
     if (kind == ERASE_BLOCK and timing.suspend_erase) or (kind == MOVE_PAGE and timing.suspend_program):
         flow.operations[row].left_over = duration
         schedule_end(flow, row, IN_CELLS, now + duration)
     else:
         schedule(flow, row, IN_CELLS, now + duration)
+
+
+@inlined_kernel
+def note_first(operations: RecordArray, first: int) -> None:
+    """Let what works together on a boundless die, chained from `first`, know that one."""
+    row = first
+    while row >= 0:
+        operations[row].left_over = first
+        row = operations[row].next[IN_DIE]
+
+
+@inlined_kernel
+def first_at_work(flow: Flow, row: int) -> int:
+    """The first of those that an operation works with."""
+    die = flow.operations[row].die
+    return flow.operations[row].left_over if flow.servers[die].boundless else flow.servers[die].busy - 1
 
 
 @inlined_kernel
@@ -174,7 +201,7 @@ def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     operation = flow.operations[row]
     wake(flow, die)  # for reads that wait
     if operation.phase == WAITING:
-        begin_program(flow, flash, times, die, now)
+        begin_program(flow, flash, times, row, now)
         return
     pauses = operation.phase == PAUSING
     due = now + operation.left_over + (0 if pauses else timing.suspend_overhead)
@@ -190,6 +217,8 @@ def go_on(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
 def give_up_die(flow: Flow, flash: Flash, timing: RecordArray, die: int, cached: bool, now: int) -> None:
     """The operation at work, or the one in the cache register, gives up its die, which the other holds from now."""
     server = flow.servers[die]
+    if server.boundless:
+        return
     tables.note_span(flow, flash, timing, die, (server.cached if cached else server.busy) - 1, now)
     server.busy_ns += now - server.since
     server.since = now
@@ -228,9 +257,9 @@ def pages_from(operations: RecordArray, control: RecordArray, first: int) -> int
 
 
 @inlined_kernel
-def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
-    """All pages of the operations at work are in their registers: into the cells with them; the next may come to the cache register."""
-    first = row = flow.servers[die].busy - 1
+def begin_program(flow: Flow, flash: Flash, times: Timings, first: int, now: int) -> None:
+    """All pages of operations at work are in their registers: into the cells with them; the next may come to the cache register."""
+    row, die = first, flow.operations[first].die
     reads = flow.queues[tables.reads_of(flow, die)].head >= 0
     if times.timing.suspend_program and reads and flow.operations[first].phase != WAITING:  # they come before, once
         flow.operations[first].phase = WAITING
@@ -242,6 +271,8 @@ def begin_program(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     duration = tables.program_time(flash.control, times, flow.operations[first].place)
     if flow.operations[first].source <= IN_SLC:
         duration = times.timing.slc_program * pages_from(flow.operations, flash.control, first)
+    if not has_time(times.timing, flow.operations[first].cause):
+        duration = 1
     if times.timing.suspend_program:
         flow.operations[first].left_over = duration
         schedule_end(flow, first, IN_PROGRAM, now + duration)
@@ -291,6 +322,14 @@ def reads_pass(flow: Flow, control: RecordArray, timing: RecordArray, die: int) 
     return server.last_read != ALL_PASSED
 
 
+@lean_kernel
+def start_all(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
+    """Start all that is ready on a boundless die, in order."""
+    for queue in (tables.reads_of(flow, die), die):
+        while flow.queues[queue].head >= 0 and is_ready(flow.operations, flash.control, flow.queues[queue].head):
+            start(flow, flash, times, die, queue, now)
+
+
 @inlined_kernel
 def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) -> None:
     """Start what comes next: reads that overtake, then what they interrupted, then the first of the others if it is ready.
@@ -298,6 +337,9 @@ def look_for_work(flow: Flow, flash: Flash, times: Timings, die: int, now: int) 
     While a page that was read leaves through the cache register, only reads start; while one is programmed, the next may come there.
     """
     control, server, head = flash.control, flow.servers[die], flow.queues[die].head
+    if server.boundless:
+        start_all(flow, flash, times, die, now)
+        return
     if server.busy != 0:
         if flow.queues[tables.reads_of(flow, die)].head >= 0:
             ask_to_stop(flow, flash, times, die, now)

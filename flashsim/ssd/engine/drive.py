@@ -23,6 +23,7 @@ from flashsim.ssd.engine.dies import put_off
 from flashsim.ssd.engine.events import happen
 from flashsim.ssd.engine.folding import fold, folds_at
 from flashsim.ssd.engine.tables import FLOW, TIMES, Flow, Timings, dispatch_of, fold_of
+from flashsim.ssd.ideals import refuse_ideals
 from flashsim.ssd.model import FlashModel
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state import flash_array
@@ -113,7 +114,8 @@ class SsdEngine(FlashModel, CompiledEngine):
         links = np.array([timing.link_read, timing.link_write, timing.bus, timing.channel], np.int64)
         cells = [times or (time,) * parameters.levels for times, time in zip(lists, (parameters.read, parameters.program), strict=True)]
         between = [parameters.multi_plane, parameters.cache_read, parameters.cache_program, timing.suspend_program, parameters.slc_cache]
-        varied = {"unbroken": parameters.group == 1 and not any(between)}
+        varied = {"unbroken": parameters.group == 1 and not any(between) and not parameters.ideal}
+        varied |= dict.fromkeys(("cache_read", "cache_program"), False) if timing.boundless_dies else {}
         varied |= {"read_levels": bool(lists[0]) or parameters.retries or parameters.slc_cache > 0, "program_levels": bool(lists[1])}
         record = filled_record(TIMING, parameters, **{**timing._asdict(), **varied})
         self._times = Timings(record, links, np.array(cells, np.int64), self.state.counters)
@@ -166,6 +168,7 @@ class SsdEngine(FlashModel, CompiledEngine):
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do; see `flashsim.core.spans.SpanSource`."""
+        refuse_ideals(self.parameters)
         self._end_transfers(True)
         if on and not len(self._flow.log):
             self._flow = self._flow._replace(log=empty_table(_SPAN_ROWS + self.parameters.dies, SPAN))

@@ -142,7 +142,7 @@ def read_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -> N
     if other >= 0:
         if cached:
             flow.servers[die].cached = other + 1
-        else:
+        elif flow.servers[die].boundless == 0:
             flow.servers[die].busy = other + 1
         dies.ask_channel(flow, flash.control, times, other, now)
     else:
@@ -175,7 +175,7 @@ def channel_ends(flow: Flow, flash: Flash, times: Timings, row: int, now: int) -
     elif flow.servers[die].cached != 0:
         flow.operations[flow.servers[die].cached - 1].phase = WAITING
     else:
-        dies.begin_program(flow, flash, times, die, now)
+        dies.begin_program(flow, flash, times, dies.first_at_work(flow, row), now)
 
 
 @lean_kernel
@@ -209,7 +209,7 @@ def work_ends(host: Host, flow: Flow, flash: Flash, times: Timings, first: int) 
     if flow.servers[die].cached != 0:
         flow.servers[die].busy, flow.servers[die].cached = flow.servers[die].cached, 0
         if flow.operations[flow.servers[die].busy - 1].phase == WAITING:
-            dies.begin_program(flow, flash, times, die, now)
+            dies.begin_program(flow, flash, times, flow.servers[die].busy - 1, now)
     row = first
     while row >= 0:
         waiting.satisfy_followers(flow, flash, times.timing, row)
@@ -238,7 +238,7 @@ def reading_ends(flow: Flow, flash: Flash, times: Timings, first: int, now: int)
     if kind != MOVE_PAGE:
         tables.note_cells(flow, flash, times.timing, first, now)
     if kind == MOVE_PAGE and flash.control.copyback:
-        dies.begin_program(flow, flash, times, die, now)
+        dies.begin_program(flow, flash, times, first, now)
     elif not times.timing.cache_read or kind == MOVE_PAGE:
         dies.ask_channel(flow, flash.control, times, first, now)
     elif flow.servers[die].cached == 0:

@@ -13,11 +13,12 @@ from flashsim.core.kernel import in_python, inlined_kernel
 from flashsim.core.policies import function_in
 from flashsim.core.records import MATRIX, VECTOR, RecordArray
 from flashsim.core.request import Integers
-from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda
+from flashsim.ssd.engine.agenda import AGENDA, Agenda, empty_agenda, with_more_places
 from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.state.flash import COUNTERS, FLASH, TIMING, Flash, PlannedOperation
 from flashsim.ssd.state.flash_array import ERASE_BLOCK, MOVE_PAGE, PROGRAM_PAGE, STORE_PAGE, is_program
 from flashsim.ssd.state.geometry import block_of
+from flashsim.ssd.timing import timing_of
 
 # A row of the operation table has the fields of a plan's row but the last.  `waits` counts what must happen before the operation is ready
 # for its die: the controller, or for a write its link transfer; what it needs; for an erase the programs that supersede a page of the block
@@ -59,8 +60,8 @@ OPERATION = records.whole_lines(records.record_dtype(_HOT, _COLD))
 #: read interrupted, and `cached` the one in the cache register, in the same way.  `last_read` is the last read that comes before the work
 #: that waits for the die, plus 1 (0: not decided; `dies.ALL_PASSED`).  `woken` says that the die is to look for work, and
 #: `next_woken` chains such dies.  `until` is, of a channel that moves a page for which there is no event, the end of that (0: none); its
-#: `busy` is then that operation's, plus 1.
-SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken next_woken cached last_read")
+#: `busy` is then that operation's, plus 1.  A `boundless` one serves any number of operations at once, and is never busy.
+SERVER = records.record_dtype(int64="busy since busy_ns until suspended woken next_woken cached last_read boundless")
 #: The queue of each server; then those of reads that overtake, die by die (`reads_of`); then PACED, READY, WANTING and FLUSHES.
 QUEUE = records.record_dtype(int64="head tail")
 # The last queues: writes whose acknowledgement waits for the pace, operations that are ready for the link in this event, those that wait
@@ -152,7 +153,13 @@ def idle_flow(parameters: SsdParameters, log: RecordArray) -> Flow:
     # acknowledged next; one that is to stop has an event for that and one for its end, and so may have two that it is too late for.
     agenda = empty_agenda(4 * parameters.dies + 4)
     operations, buckets = records.empty_table(_FIRST_ROWS, OPERATION), np.full(_FIRST_ROWS, -1)
-    return Flow(engine, agenda, log, operations, records.empty_table(servers, SERVER), queues, gates, buckets)
+    timing, bounds = timing_of(parameters), records.empty_table(servers, SERVER)
+    bounds.boundless[: parameters.dies] = timing.boundless_dies
+    bounds.boundless[parameters.dies : parameters.dies + parameters.channels] = timing.boundless_channels
+    bounds.boundless[parameters.dies + parameters.channels + 1] = timing.boundless_controller
+    if bounds.boundless.any():
+        agenda = empty_agenda(2 * _FIRST_ROWS)
+    return Flow(engine, agenda, log, operations, bounds, queues, gates, buckets)
 
 
 def with_more_rows(flow: Flow) -> Flow:
@@ -166,7 +173,8 @@ def with_more_rows(flow: Flow) -> Flow:
     programs, bucket = programs[order], bucket[order]
     operations.next_pending[programs] = np.where(np.append(-1, bucket)[:-1] == bucket, np.append(-1, programs)[:-1], -1)
     buckets[bucket] = programs  # of one bucket the last stays
-    return flow._replace(operations=operations, buckets=buckets)
+    agenda = with_more_places(flow.agenda, 2 * count) if flow.servers.boundless.any() else flow.agenda
+    return flow._replace(agenda=agenda, operations=operations, buckets=buckets)
 
 
 @inlined_kernel
@@ -307,6 +315,8 @@ def reads_of(flow: Flow, die: int) -> int:
 @inlined_kernel
 def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
     """Ask for a channel, the link, the controller or the bus: True if it is had at once, otherwise the operation waits its turn."""
+    if flow.servers[server].boundless:
+        return True
     if flow.servers[server].busy:
         enqueue(flow, server, row, QUEUED)
         return False
@@ -319,6 +329,8 @@ def acquire(flow: Flow, server: int, row: int, now: int) -> bool:
 def release(flow: Flow, server: int, now: int) -> int:
     """Give up a channel, the link, the controller or the bus; return the operation that has it next, or -1."""
     part = flow.servers[server]
+    if part.boundless:
+        return -1
     part.busy_ns += now - part.since
     part.since = now
     row = dequeue(flow, server, QUEUED)

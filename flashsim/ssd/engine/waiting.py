@@ -10,7 +10,7 @@ from flashsim.ssd.engine import tables
 from flashsim.ssd.engine.tables import FOLLOWER, IN_DIE, READER, Flow
 from flashsim.ssd.state import flash_array
 from flashsim.ssd.state.flash import Flash
-from flashsim.ssd.state.flash_array import ERASE_BLOCK, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
+from flashsim.ssd.state.flash_array import ERASE_BLOCK, FETCH_PAGE, PROGRAM_PAGE, READ_PAGE, ZERO_PAGE
 from flashsim.ssd.state.geometry import block_of, die_of_block
 
 
@@ -38,11 +38,20 @@ def satisfy(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
     if operation.kind in (ZERO_PAGE, flash_array.BUFFER_PAGE, flash_array.DROP_PAGE, flash_array.MEMORY_PAGE):
         tables.enqueue(flow, tables.READY, row, tables.QUEUED)
         return
-    if operation.kind == READ_PAGE and timing.read_priority:
-        if operation.origin >= 0:
-            place_read(flow, flash, row)
+    if operation.kind == READ_PAGE and timing.read_priority and operation.origin >= 0:
+        place_read(flow, flash, row)
+    if is_queued_late(flow, timing, row):
         tables.enqueue(flow, tables.reads_of(flow, operation.die), row, IN_DIE)
     wake(flow, operation.die)
+
+
+@inlined_kernel
+def is_queued_late(flow: Flow, timing: RecordArray, row: int) -> bool:
+    """True if an operation has its place with its die only when it is ready: a read that overtakes, on a boundless die any."""
+    kind = flow.operations[row].kind
+    if flow.servers[flow.operations[row].die].boundless:
+        return kind in (READ_PAGE, FETCH_PAGE)
+    return kind == READ_PAGE and timing.read_priority != 0
 
 
 @lean_kernel
@@ -149,7 +158,8 @@ def enter_die(flow: Flow, flash: Flash, timing: RecordArray, row: int) -> None:
         if program >= 0:
             tables.follow(flow.operations, program, row, READER)
         return
-    tables.enqueue(flow, die, row, IN_DIE)
+    if not is_queued_late(flow, timing, row):
+        tables.enqueue(flow, die, row, IN_DIE)
     if kind == ERASE_BLOCK:
         close_gate(flow, block, row)
     elif timing.read_priority and flash_array.is_program(kind):

@@ -41,6 +41,7 @@ class Die:
         self.due = -1  # when the cells are done with what they may be interrupted in
         self.pages: Sequence[int] = ()
         self.most_left = 0  # how much of that may be left when they are
+        self.boundless = drive.timing.boundless_dies
         self._woken = False
         self._working: simpy.Process | None = None
         self._suspended_work: simpy.Process | None = None
@@ -48,9 +49,15 @@ class Die:
         self._moved_on = self.env.event()  # a register or the cells are free
 
     def offer(self, operation: Operation) -> None:
-        if operation.kind == READ_PAGE and self.drive.parameters.read_priority:
+        if self.queues_late(operation):
             self.reads.append(operation)
         self.wake()
+
+    def queues_late(self, operation: Operation) -> bool:
+        """True if an operation has its place only when it is ready: a read that overtakes, on a boundless die any."""
+        if self.boundless:
+            return operation.kind in CACHED_READS
+        return operation.kind == READ_PAGE and self.drive.parameters.read_priority
 
     def wake(self) -> None:
         """Decide what to do next once all else that follows from this event has happened."""
@@ -66,6 +73,11 @@ class Die:
         Work that waits, and that reads may interrupt, waits for those which are ready when the die first has the choice; not for all.
         """
         self._woken = False
+        if self.boundless:
+            for queue in (self.reads, self.queue):
+                while queue and self._is_ready(queue):
+                    self._start(self._take_group(queue))
+            return
         if self.at_work:
             if self.reads and (left := self._work_left_at_stop()):
                 assert self._working is not None
@@ -149,7 +161,8 @@ class Die:
         return bool(timing.suspend_erase if operation.kind == ERASE_BLOCK else timing.suspend_program)
 
     def _start(self, group: list[Operation]) -> None:
-        self.at_work = group
+        if not self.boundless:
+            self.at_work = group
         if not self.cached:
             self.busy_since = int(self.env.now)
         process = self.env.process(self._read(group) if group[0].kind in (READ_PAGE, FETCH_PAGE) else self._change(group))
@@ -157,6 +170,8 @@ class Die:
 
     def _leave(self, group: list[Operation]) -> None:
         """The operations that began first have ended; what is in the other register holds the die from now, and may move on."""
+        if self.boundless:
+            return
         self._end_hold(group)
         self.busy_since = int(self.env.now)
         if self.cached and self.cached[0].kind in CACHED_READS:
@@ -187,15 +202,16 @@ class Die:
 
     def _cross(self, operation: Operation, duration: int) -> Steps:
         """Use the channel for an operation."""
+        duration = duration if self._has_time(operation) else 1
         note = partial(self.drive.note, len(self.drive.dies) + self.drive.channels.index(self.channel), spans.TRANSFER, operation)
         return self.channel.use(duration, operation.number, partial(note, die=self.number))
 
     def _read(self, group: list[Operation]) -> Steps:
         timing, pools, begin = self.drive.timing, self.drive.state.pools, int(self.env.now)
         reading = max(self._reading_time(operation, operation.place) for operation in group)
-        yield delay(self.env, reading, OPERATIONS + group[0].number)
+        yield delay(self.env, reading if self._has_time(group[0]) else 1, OPERATIONS + group[0].number)
         self._note(spans.CELLS, group[0], begin, len(group))
-        if self.drive.parameters.cache_read:
+        if self.drive.parameters.cache_read and not self.boundless:
             while self.cached:
                 yield self._moved_on
             self.cached, self.at_work = group, []
@@ -216,7 +232,8 @@ class Die:
                 page = operation.source // parameters.units
                 reading[page] = max(reading.get(page, 0), self._reading_time(operation, operation.source))
             state.counters.shared_reads += len(group) - len(reading)
-            yield from self._in_cells(sum(reading.values()), first, list(accumulate(reversed(reading.values()))))
+            whole = sum(reading.values()) if self._has_time(first) else 1
+            yield from self._in_cells(whole, first, list(accumulate(reversed(reading.values()))))
         if first.kind in (PROGRAM_PAGE, STORE_PAGE) or (first.kind == MOVE_PAGE and not parameters.gc_copyback):
             for operation in group:
                 times = 2 if operation.kind == MOVE_PAGE else 1
@@ -224,24 +241,29 @@ class Die:
                 self.drive.pages_behind -= operation.is_behind
         if first.kind == ERASE_BLOCK:
             erases = max(int(state.blocks.erases[operation.block]) for operation in group)
-            yield from self._in_cells(parameters.erase + parameters.erase_growth * erases // GROWTH_ERASES, first)
+            time = parameters.erase + parameters.erase_growth * erases // GROWTH_ERASES
+            yield from self._in_cells(time if self._has_time(first) else 1, first)
         else:
-            while self.at_work is not group:
+            while self.at_work is not group and not self.boundless:
                 yield self._moved_on
             if self.reads and self.drive.timing.suspend_program:
                 yield self._give_way()
             for operation in group:
                 start_program(state.flash, operation.place, operation.source)
-            if parameters.cache_program:
+            if parameters.cache_program and not self.boundless:
                 self.wake()
             programs = parameters.program_pages or (parameters.program,) * parameters.levels
             time = programs[self._level(first.place)]
             if first.source <= IN_SLC:  # a page of each plane after the other
                 pages = [operation.place // parameters.units % parameters.pages_per_block for operation in group]
                 time = self.drive.timing.slc_program * (max(pages) - pages[0] + 1)
-            yield from self._in_cells(time, first)
+            yield from self._in_cells(time if self._has_time(first) else 1, first)
         state.pools.queued[self.number] -= len(group)
         self.drive.finish_changes(group, self._leave)
+
+    def _has_time(self, operation: Operation) -> bool:
+        """True unless work of its cause takes no time."""
+        return not self.drive.timing.free_causes >> operation.cause & 1
 
     def _level(self, slot: int) -> int:
         """The page of its word line in which a slot lies: those of a block go round them."""

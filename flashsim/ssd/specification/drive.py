@@ -82,10 +82,10 @@ class SsdSpecification(SpanRecord, FlashModel, SpecifiedDevice):
     def _power_up(self, now: int) -> None:
         drive = self.parameters
         self.env = simpy.Environment(initial_time=now)
-        self.channels = [SharedServer(self.env) for _ in range(drive.channels)]
+        self.channels = [SharedServer(self.env, self.timing.boundless_channels) for _ in range(drive.channels)]
         self.dies = [Die(self, number) for number in range(drive.dies)]
         self.link = SharedServer(self.env)
-        self.controller = SharedServer(self.env)
+        self.controller = SharedServer(self.env, self.timing.boundless_controller)
         self.bus = SharedServer(self.env)  # of the drive's memory
         self.buffer = SpecifiedBuffer(self)
         self.last_end = {READ: -1, WRITE: -1}  # where the last command of an operation ended
@@ -219,7 +219,8 @@ class SsdSpecification(SpanRecord, FlashModel, SpecifiedDevice):
             if program:
                 operation.wait_for(program)
             return
-        die.queue.append(operation)
+        if not die.queues_late(operation):
+            die.queue.append(operation)
         if kind in PROGRAMS:
             self.programs[operation.place] = operation
         if kind == ERASE_BLOCK:

@@ -3,6 +3,8 @@
 import numpy as np
 
 from flashsim.core.spans import HOST, MOST_UNITS, SPAN, Spans
+from flashsim.ssd.ideals import refuse_ideals
+from flashsim.ssd.parameters import SsdParameters
 from flashsim.ssd.specification.dies import Die
 from flashsim.ssd.specification.parts import Command, Operation
 from flashsim.ssd.specification.shared import SharedServer
@@ -16,10 +18,12 @@ class SpanRecord:
     link: SharedServer
     controller: SharedServer
     bus: SharedServer
+    parameters: SsdParameters
     _spans: list[tuple[int, ...]] | None = None
 
     def record_spans(self, on: bool) -> None:
         """Begin or stop to record what the parts of the drive do."""
+        refuse_ideals(self.parameters)
         self._spans = [] if on else None
 
     def spans(self) -> Spans:

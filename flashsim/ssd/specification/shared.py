@@ -18,15 +18,18 @@ Steps = Generator[simpy.Event, Any, None]
 
 
 class SharedServer(simpy.Resource):
-    """A channel, the link or the controller: one user at a time, first come, first served."""
+    """A channel, the link or the controller: one user at a time, first come, first served; of a boundless one any number."""
 
-    def __init__(self, env: simpy.Environment) -> None:
+    def __init__(self, env: simpy.Environment, boundless: bool = False) -> None:
         super().__init__(env, capacity=1)
-        self.busy_ns, self._since = 0, NEVER
+        self.busy_ns, self._since, self.boundless = 0, NEVER, boundless
 
     def use(self, duration: int | Callable[[], int], number: int, note: Callable[[int], None] = lambda begin: None) -> Steps:
         """Wait for it, and hold it for `duration` ns, which may be decided when it is had; `note` takes when that began."""
         env = self._env
+        if self.boundless:
+            yield delay(env, duration() if callable(duration) else duration, OPERATIONS + number)
+            return
         with self.request() as granted:
             yield granted
             self._since = int(env.now)

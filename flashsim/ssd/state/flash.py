@@ -84,12 +84,13 @@ COUNTERS = np.dtype(
     ]
 )
 #: Durations and rules of the dies as in `SsdParameters` and `SsdTiming`; whether reads and programs do not all take the same time, and
-#: whether nothing comes between a transfer to a die and the program behind it.
+#: whether nothing comes between a transfer to a die and the program behind it; a bit for each cause whose work takes no time.
 TIMING = record_dtype(
     int64="read program erase transfer read_overhead write_overhead suspend_overhead read_priority suspend_program suspend_erase "
     "suspend_stop suspend_progress program_step program_long_step long_chance erase_step "
     "multi_plane cache_read cache_program continuation_latency continuation_limit continuation_pages "
-    "unbroken levels read_levels program_levels erase_growth code_word retry retry_growth retry_time slc_read slc_program slc_idle"
+    "unbroken levels read_levels program_levels erase_growth code_word retry retry_growth retry_time slc_read slc_program slc_idle "
+    "free_causes"
 )
 
 

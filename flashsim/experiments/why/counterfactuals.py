@@ -1,0 +1,126 @@
+"""Runs in which some mechanisms of a device are ideal, and what each is worth: alone, as the last of all, and in turn."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from flashsim.core.mechanisms import DeviceMechanism, changes_of
+from flashsim.core.request import Integers
+from flashsim.device.device import Device
+from flashsim.device.presets import Preset
+from flashsim.experiments.runs.drives import DriveInUse, HeldDrive
+
+#: Mechanisms that are ideal in a run.
+Ideals = frozenset[str]
+#: Times of runs, ns, by the mechanisms that are ideal in them: of each phase, shape (phases,).
+Evaluate = Callable[[Sequence[Ideals]], Sequence[Integers]]
+
+
+@dataclass(frozen=True)
+class IdealDrive:
+    """A drive of which some mechanisms are ideal: a `flashsim.experiments.runs.drives.HeldDrive`."""
+
+    held: HeldDrive
+    mechanisms: tuple[DeviceMechanism, ...]
+
+    @property
+    def full(self) -> bool:
+        return self.held.full
+
+    @property
+    def start(self) -> int:
+        return self.held.start
+
+    @property
+    def scale(self) -> float:
+        return self.held.scale
+
+    def load(self) -> Preset:
+        preset = self.held.load()
+        return replace(preset, parameters=replace(preset.parameters, **changes_of(self.mechanisms)))
+
+    def device(self, size: int) -> Device:
+        """The drive, as it stands when a run begins that touches so many bytes."""
+        held, preset = self.held, self.load()
+        is_fresh = isinstance(held, DriveInUse) and not held.full and not held.overwrites
+        device = Device(preset) if is_fresh else held.device(size).like(preset)
+        device.maximum_command = max((each.maximum_command for each in self.mechanisms), default=0) or device.maximum_command
+        return device
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a mechanism is worth, ns of each phase, shape (phases,)."""
+
+    mechanism: DeviceMechanism
+    #: The time that it costs where all others are as they are; and where no other is left (None: it was not run).
+    alone: Integers
+    last: Integers | None
+    #: The time that it costs where those before it in the order of removal are ideal.
+    removed: Integers
+
+
+class Counterfactuals:
+    """What mechanisms are worth, by runs with each of them ideal, with all, with all but each, and with one after the other.
+
+    There are at most 2 m + 2 runs of m mechanisms: where the order of removal takes further ones, the least mechanisms have no `last`.
+    """
+
+    def __init__(self, mechanisms: Iterable[DeviceMechanism], evaluate: Evaluate) -> None:
+        self.mechanisms = {mechanism.name: mechanism for mechanism in mechanisms}
+        self._evaluate, self._times = evaluate, dict[Ideals, Integers]()
+        every = frozenset(self.mechanisms)
+        self._run([frozenset(), *(frozenset([name]) for name in self.mechanisms), every])
+        alone = {name: self.base - self._times[frozenset([name])] for name in self.mechanisms}
+        #: Names in the order of removal: by what they are worth alone, of all phases together.
+        self.order = sorted(self.mechanisms, key=lambda name: -abs(int(alone[name].sum())))
+        worth = [name for name in self.order if alone[name].any()]
+        prefixes = [frozenset(worth[:count]) for count in range(1, len(worth) + 1)]
+        runs = [each for each in prefixes if each not in self._times]
+        room = 2 * len(self.mechanisms) + 2 - len(self._times) - len(runs)
+        others = [every - {name} for name in self.order]
+        self._run([*runs, *[each for each in others if each not in self._times][: max(0, room)]])
+        self.worths = list(self._worths(alone, every))
+
+    def _worths(self, alone: Mapping[str, Integers], every: Ideals) -> Iterable[Worth]:
+        removed = Ideals()
+        for name in self.order:
+            before, removed = removed, removed | {name}
+            known = removed in self._times
+            step = self._times[before] - self._times[removed] if known else np.zeros_like(self.base)
+            rest = every - {name}
+            last = self._times[rest] - self._times[every] if rest in self._times else None
+            yield Worth(self.mechanisms[name], alone[name], last, step)
+            removed = removed if known else before
+
+    def _run(self, ideals: Sequence[Ideals]) -> None:
+        missing = [each for each in dict.fromkeys(ideals) if each not in self._times]
+        self._times |= dict(zip(missing, self._evaluate(missing), strict=True))
+
+    @cached_property
+    def base(self) -> Integers:
+        """Times as they are."""
+        return self._times[frozenset()]
+
+    @property
+    def ideal(self) -> Integers:
+        """Times where all that were removed in turn are ideal."""
+        result: Integers = self.base - sum((each.removed for each in self.worths), np.zeros_like(self.base))
+        return result
+
+    @property
+    def all_ideal(self) -> Integers:
+        """Times where all mechanisms are."""
+        return self._times[frozenset(self.mechanisms)]
+
+    @property
+    def runs(self) -> int:
+        return len(self._times)
+
+    @property
+    def interaction(self) -> Integers:
+        """What the worths alone leave of the whole."""
+        result: Integers = self.base - self.all_ideal - sum((each.alone for each in self.worths), np.zeros_like(self.base))
+        return result

@@ -1,0 +1,80 @@
+"""What the phases of a serial run waited for: the parts of the requests on its critical path."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flashsim.core import spans
+from flashsim.core.errors import RefusedError
+from flashsim.core.request import READ, Completions, Integers, Requests
+from flashsim.core.spans import Spans
+from flashsim.device.device import Device
+from flashsim.execution.machine import Machine
+from flashsim.experiments.why.parts import PARTS, parts_of_disk, parts_of_flash
+
+
+@dataclass
+class PhasePath:
+    """Requests of a phase, and the parts, ns, by `PARTS`, of those that its time consists of beside CPU work."""
+
+    parts: Integers = field(default_factory=lambda: np.zeros(len(PARTS), np.int64))
+    requests: int = 0
+    #: Reads by their length, bytes; and how many dies and reads of cells served those, all together.
+    reads: dict[int, list[int]] = field(default_factory=dict)
+
+
+def parts_of(device: Device, record: Spans, requests: Requests, completions: Completions) -> Integers:
+    """Parts of the latencies of requests that a device has completed, shape (requests, `PARTS`), ns."""
+    if (drive := device.preset.flash) is not None:
+        return parts_of_flash(record, requests["operation"].astype(np.int64), completions, drive)
+    return parts_of_disk(record, completions)
+
+
+class PathObserver:
+    """Observes a machine (`flashsim.core.protocols.RunObserver`): `phases` are the paths of its phases, by name.
+
+    RefusedError: a device does not record what its parts do.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._devices = machine.devices
+        self.phases = dict[str, PhasePath]()
+        for device in machine.devices:
+            if not device.record_spans():
+                raise RefusedError(f"why: {device.name} does not record what its parts do")
+
+    def observe(self, phases: Sequence[tuple[str, int]], requests: Requests, completions: Completions, at_once: bool) -> None:
+        """Take requests; of those that go at once the last to complete is on the path."""
+        parts = np.zeros((len(requests), len(PARTS)), np.int64)
+        cells = np.zeros((len(requests), 2), np.int64)
+        for number, device in enumerate(self._devices):
+            own, record = requests["device"] == number, device.spans()
+            parts[own] = parts_of(device, record, requests[own], completions[own])
+            cells[own] = _dies_and_reads(record, completions[own])
+        on_path = np.full(len(requests), not at_once)
+        on_path[int(np.argmax(completions["completed"]))] = True
+        begin = 0
+        for name, end in phases:
+            path, those = self.phases.setdefault(name, PhasePath()), slice(begin, end)
+            path.parts += parts[those][on_path[those]].sum(axis=0)
+            path.requests += end - begin
+            is_read = requests["operation"][those] == READ
+            for length in np.unique(requests["length"][those][is_read]).tolist():
+                of_length = is_read & (requests["length"][those] == length)
+                counts = path.reads.setdefault(length, [0, 0, 0])
+                counts[0] += int(of_length.sum())
+                counts[1] += int(cells[those][of_length, 0].sum())
+                counts[2] += int(cells[those][of_length, 1].sum())
+            begin = end
+
+
+def _dies_and_reads(record: Spans, completions: Completions) -> Integers:
+    """How many dies served each request, and in how many reads of cells, shape (requests, 2)."""
+    cells, ids = record[record["kind"] == spans.CELLS], completions["id"]
+    pairs = np.unique(np.stack([cells["request"], cells["die"]]), axis=1)[0]
+    order, result = np.argsort(ids, kind="stable"), np.zeros((len(ids), 2), np.int64)
+    for column, requests in enumerate((pairs, np.sort(cells["request"]))):
+        ends, begins = (np.searchsorted(requests, ids[order], side) for side in ("right", "left"))
+        result[order, column] = ends - begins
+    return result

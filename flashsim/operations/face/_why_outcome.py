@@ -1,0 +1,97 @@
+"""Outcomes of why: one run taken apart, and the difference of two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from flashsim.core.units import MILLISECONDS_A_SECOND
+from flashsim.experiments.why.differences import JoinDifference
+from flashsim.experiments.why.joins import JoinWhy
+from flashsim.operations.outcome import PICTURE, Outcome, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from flashsim.experiments.presentation.terminal import Part
+
+
+#: Columns of what a mechanism is worth; and the share of a run's I/O below which a row is not shown.
+_WORTHS, _SHOWN = ("alone_s", "last_s", "removed_s"), 0.0005
+
+
+class WhyOutcome(Outcome):
+    """Where the time of a run went, what each mechanism of the device is worth, and where it differs from the formula."""
+
+    FILES = (PICTURE,)
+    result: JoinWhy
+
+    def __init__(self, result: JoinWhy, provenance: dict[str, Any] | None = None) -> None:
+        super().__init__(result, f"{result.device}: {result.sentence}", provenance)
+
+    def summary(self) -> pd.DataFrame:
+        """One row per phase and step, in seconds of I/O: the formula, the differences from it, which sum to the run's, and the run."""
+        return frame(self.result.step_rows())
+
+    def phases(self) -> pd.DataFrame:
+        """One row per phase and part of its time, which sum to what elapsed: seconds, seconds per request, and as a share."""
+        return frame(self.result.path_rows())
+
+    def mechanisms(self) -> pd.DataFrame:
+        """One row per mechanism: seconds of I/O that it costs alone, as the last of all, and as it was removed after those above it."""
+        return frame(self.result.worth_rows())
+
+    def printout(self) -> Iterator[Part]:
+        yield from parts_of(self.result)
+
+    def _draw(self) -> Figure:
+        from flashsim.experiments.presentation.plots import waterfall
+
+        return waterfall(self.result.total_steps(), self.title)
+
+
+class WhyDifferenceOutcome(Outcome):
+    """Why one device takes longer than another for the same requests."""
+
+    FILES = (PICTURE,)
+    result: JoinDifference
+
+    def __init__(self, result: JoinDifference) -> None:
+        super().__init__(result, result.sentence, {})
+
+    def summary(self) -> pd.DataFrame:
+        """One row per step from the first run to the second, in seconds of I/O."""
+        return frame(self.result.steps(), ["step", "seconds"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The sentence and the steps, JSON-ready."""
+        return {"sentence": self.result.sentence, "steps": dict(self.result.steps())}
+
+    def _draw(self) -> Figure:
+        from flashsim.experiments.presentation.plots import waterfall
+
+        return waterfall(self.result.steps(), self.title)
+
+
+def parts_of(why: JoinWhy) -> Iterator[Part]:
+    """The answer for people: the sentence, steps from the formula, mechanisms, and the parts of phases."""
+    from flashsim.experiments.presentation.tables import Table
+    from flashsim.experiments.presentation.terminal import Explanation
+
+    yield Explanation(f"Why: {why.sentence}")
+    least = _SHOWN * why.total_steps()[-1][1]
+    steps = [[title, MILLISECONDS_A_SECOND * seconds] for title, seconds in why.total_steps() if abs(seconds) >= least]
+    yield from ("", Table(["from the formula to the run", "I/O ms"], steps, digits=3))
+    rows = [
+        row | {name: MILLISECONDS_A_SECOND * row[name] for name in _WORTHS}
+        for row in why.worth_rows()
+        if any(abs(row[name]) >= least for name in _WORTHS)
+    ]
+    columns = {"mechanism": "mechanism"} | dict(zip(("alone ms", "as the last ms", "removed in turn ms"), _WORTHS, strict=True))
+    columns |= {"also changes": "changes"} if any(row["changes"] for row in rows) else {}
+    if rows:
+        yield from ("", Table.of(rows, columns, digits=3))
+    rows = [row | {"share": f"{row['share']:.1%}", "ms": MILLISECONDS_A_SECOND * row["per_request_s"]} for row in why.path_rows()]
+    columns = {"phase": "phase", "time went to": "part", "s": "seconds", "ms per request": "ms", "share": "share"}
+    yield from ("", Table.of(rows, columns, digits=4))
