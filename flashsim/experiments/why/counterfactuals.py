@@ -50,6 +50,11 @@ class IdealDrive:
         return device
 
 
+def with_names(mechanisms: Mapping[str, DeviceMechanism], names: Ideals) -> tuple[DeviceMechanism, ...]:
+    """Those of some mechanisms, by name, that are named."""
+    return tuple(mechanism for name, mechanism in mechanisms.items() if name in names)
+
+
 @dataclass(frozen=True)
 class Worth:
     """What a mechanism is worth, ns of each phase, shape (phases,)."""

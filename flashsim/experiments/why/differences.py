@@ -1,21 +1,21 @@
-"""Why one device takes longer than another for the same requests of a join."""
+"""Why one device takes longer than another for the same requests."""
 
 from dataclasses import dataclass
 
 from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import SECONDS
-from flashsim.experiments.why.joins import JoinWhy
+from flashsim.experiments.why.answers import RunWhy
 
 
 @dataclass(frozen=True)
-class JoinDifference:
+class RunDifference:
     """Two runs of the same requests.
 
     RefusedError: the requests differ by design.
     """
 
-    one: JoinWhy
-    other: JoinWhy
+    one: RunWhy
+    other: RunWhy
 
     def __post_init__(self) -> None:
         counts = [[(cost.name, cost.reads, cost.writes, cost.pages) for cost in why.costs] for why in (self.one, self.other)]

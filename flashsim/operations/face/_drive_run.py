@@ -28,6 +28,8 @@ from flashsim.experiments.replaying.device_report import DeviceReport, EachDevic
 from flashsim.experiments.replaying.real import Lateness, RealReplay, RealSettings, replay_on
 from flashsim.experiments.replaying.survey import Survey, load, survey
 from flashsim.experiments.runs.outputs import final_name
+from flashsim.experiments.why.answers import RunWhy
+from flashsim.experiments.why.replays import why_replay
 from flashsim.operations.fields import Duration, Target
 from flashsim.ssd.state.drive_state import BlockMap
 from traces.file.excerpt import Excerpt, Source
@@ -81,6 +83,8 @@ class DriveRun:
     replay: RealReplay | None = None
     lateness: Lateness | None = None
     comparison: ReplayComparison | None = None
+    #: Why its requests took their time, if that was asked for.
+    why: RunWhy | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """The run without a file of its own, which another process lacks, and which is removed with this object."""
@@ -111,7 +115,8 @@ class DriveRun:
     def as_dict(self) -> dict[str, Any]:
         document = self.report.as_dict(self.statistics)
         if self.preset is not None:
-            return document | {"moved": self.moved, "state": self.state or None}
+            answer = {"why": self.why.as_dict()} if self.why else {}
+            return document | {"moved": self.moved, "state": self.state or None} | answer
         return document | ({"runs": self.comparison.as_dict()} if self.comparison else {})
 
     def tables(self) -> Sequence[pd.DataFrame]:
@@ -157,15 +162,17 @@ class DriveReplay:
     requests: bool = True
     pauses: bool = False
     timeline: TimelineWriter | None = None
+    why: bool = False
 
     def on(self, device: Device, settings: simulated.ReplaySettings, state: str = "", *, has_past: bool = True) -> DriveRun:
         """Replay on a drive as it stands, and observe it; if it `has_past`, the report has the growth of its counters."""
         before = device.statistics()
         with ExitStack() as stack:
             progress = stack.enter_context(activity(f"simulating {device.name}"))
+            why = why_replay(self.trace, device, settings, self.what, self.limit, progress) if self.why else None
             drawing = stack.enter_context(self.timeline(device)) if self.timeline else None
             watch = observation.Observation(device, drawing, record=self.pauses)
-            run = DriveRun(device.name, DeviceReport(device.preset, watch), device.preset, state=state)
+            run = DriveRun(device.name, DeviceReport(device.preset, watch), device.preset, state=state, why=why)
             run.trace = self._place(run)
             observers = simulated.observers(run.report.add, watch.add, *self._writers(stack, run.trace))
             run.moved = simulated.replay(self.trace, device, settings, self.what, observers, self.limit, progress, watch)

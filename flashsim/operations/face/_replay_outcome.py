@@ -19,6 +19,7 @@ from flashsim.experiments.replaying.device_report import PARTS, devices_table
 from flashsim.experiments.replaying.report import over_time, report_of
 from flashsim.experiments.replaying.survey import Survey
 from flashsim.operations.face._drive_run import DriveRun
+from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
 from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame
 
 
@@ -63,8 +64,16 @@ class ReplayOutcome(Outcome):
             if run.moved:
                 end = f" {format_size(run.preset.capacity)}" if run.preset else " end"
                 yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
+            if run.why:
+                yield from ("", *parts_of(run.why))
             for table in run.tables():
                 yield from ("", table)
+
+    def why(self, device: int = 0) -> WhyOutcome:
+        """Say why the requests took their time on a device, by its number; RefusedError: the replay was made without ``why``."""
+        if (answer := self.runs[device].why) is None:
+            raise RefusedError("why: the drive has gone on; replay with why=True")
+        return WhyOutcome(answer, self.provenance)
 
     def _changes(self, run: DriveRun, where: str) -> Iterator[Part]:
         if run.replay is None or run.lateness is None:

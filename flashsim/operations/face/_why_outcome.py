@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from flashsim.core.units import MILLISECONDS_A_SECOND
-from flashsim.experiments.why.differences import JoinDifference
-from flashsim.experiments.why.joins import JoinWhy
+from flashsim.experiments.why.answers import RunWhy
+from flashsim.experiments.why.differences import RunDifference
 from flashsim.operations.outcome import PICTURE, Outcome, frame
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class WhyOutcome(Outcome):
     """Where the time of a run went, what each mechanism of the device is worth, and where it differs from the formula."""
 
     FILES = (PICTURE,)
-    result: JoinWhy
+    result: RunWhy
 
-    def __init__(self, result: JoinWhy, provenance: dict[str, Any] | None = None) -> None:
+    def __init__(self, result: RunWhy, provenance: dict[str, Any] | None = None) -> None:
         super().__init__(result, f"{result.device}: {result.sentence}", provenance)
 
     def summary(self) -> pd.DataFrame:
@@ -55,9 +55,9 @@ class WhyDifferenceOutcome(Outcome):
     """Why one device takes longer than another for the same requests."""
 
     FILES = (PICTURE,)
-    result: JoinDifference
+    result: RunDifference
 
-    def __init__(self, result: JoinDifference) -> None:
+    def __init__(self, result: RunDifference) -> None:
         super().__init__(result, result.sentence, {})
 
     def summary(self) -> pd.DataFrame:
@@ -74,7 +74,7 @@ class WhyDifferenceOutcome(Outcome):
         return waterfall(self.result.steps(), self.title)
 
 
-def parts_of(why: JoinWhy) -> Iterator[Part]:
+def parts_of(why: RunWhy) -> Iterator[Part]:
     """The answer for people: the sentence, steps from the formula, mechanisms, and the parts of phases."""
     from flashsim.experiments.presentation.tables import Table
     from flashsim.experiments.presentation.terminal import Explanation
@@ -82,7 +82,7 @@ def parts_of(why: JoinWhy) -> Iterator[Part]:
     yield Explanation(f"Why: {why.sentence}")
     least = _SHOWN * why.total_steps()[-1][1]
     steps = [[title, MILLISECONDS_A_SECOND * seconds] for title, seconds in why.total_steps() if abs(seconds) >= least]
-    yield from ("", Table(["from the formula to the run", "I/O ms"], steps, digits=3))
+    yield from ("", Table(["step", "ms per request" if why.per_request else "I/O ms"], steps, digits=3))
     rows = [
         row | {name: MILLISECONDS_A_SECOND * row[name] for name in _WORTHS}
         for row in why.worth_rows()

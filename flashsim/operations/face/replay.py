@@ -72,6 +72,7 @@ def replay(
     allow_write: AllowWrite = False,
     yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)] = None,
     force: fields.Force = False,
+    why: Annotated[bool, Flag("Say why requests took their time: by parts, and by mechanisms of the drive.")] = False,
     requests: Annotated[bool, Flag("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
     pauses: Annotated[
         bool,
@@ -108,7 +109,7 @@ def replay(
     [3, 3]
     """
     real_only = {"engine": engine, "against": against, "writes_as_reads": writes_as_reads, "widen": widen, "buffered": buffered}
-    simulated_only = {"timeline": timeline, "empty": empty, "precondition": precondition}
+    simulated_only = {"timeline": timeline, "empty": empty, "precondition": precondition, "why": why}
     together = isinstance(device, Mapping)
     real = [one for one in device if together or (isinstance(one, str) and is_path(one))]
     if not real:
@@ -121,7 +122,7 @@ def replay(
         raise RefusedError("timeline: it shows one device")
     if empty and precondition:
         raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
-    common = origin(), out, requests, pauses, timeline_writer(timeline, timeline_from, timeline_to, origin())
+    common = origin(), out, requests, pauses, timeline_writer(timeline, timeline_from, timeline_to, origin()), why
     if against:
         presets.load(against)
     with trace_file(part_of(trace, part)) as source:

@@ -8,24 +8,25 @@ from flashsim.core.errors import RefusedError
 from flashsim.operations.operation import in_words_of_python
 
 if TYPE_CHECKING:
+    from flashsim.operations.face._replay_outcome import ReplayOutcome
     from flashsim.operations.face._why_outcome import WhyDifferenceOutcome, WhyOutcome
     from flashsim.operations.face.join import JoinOutcome
 
 
-def why(result: JoinOutcome, other: JoinOutcome | None = None) -> WhyOutcome | WhyDifferenceOutcome:
-    """Say why a join took its time on its first device; or, of two, why one device takes longer than the other.
+def why(result: JoinOutcome | ReplayOutcome, other: JoinOutcome | ReplayOutcome | None = None) -> WhyOutcome | WhyDifferenceOutcome:
+    """Say why a join or a replay took its time on its first device; or, of two, why one device takes longer than the other.
 
     Parameters
     ----------
     result
-        What `fs.join` returned, on one or several simulated devices.
+        What `fs.join` returned, on one or several simulated devices, or `fs.replay` with ``why=True``.
     other
-        The same join on another device.
+        The same on another device.
 
     Raises
     ------
     RefusedError
-        The join has several strands or a device whose parts are not recorded; or the two make other requests by design.
+        A join has several strands, a device's parts are not recorded, or the two make other requests by design.
 
     Examples
     --------
@@ -35,13 +36,13 @@ def why(result: JoinOutcome, other: JoinOutcome | None = None) -> WhyOutcome | W
     >>> fs.why(slow, fast).title.split(":")[0]
     'ocz-core-60gb is 23.9 times as fast as toshiba-5400-320gb'
     """
-    from flashsim.experiments.why.differences import JoinDifference
+    from flashsim.experiments.why.differences import RunDifference
     from flashsim.operations.face._why_outcome import WhyDifferenceOutcome
 
     with in_words_of_python():
         for one in (result, other):
             if one is not None and not hasattr(one, "why"):
-                raise RefusedError(f"why: {type(one).__name__} is no result that can be taken apart; fs.join makes one")
+                raise RefusedError(f"why: {type(one).__name__} is no result that can be taken apart; fs.join makes one, and fs.replay")
         if other is None:
             return result.why()
-        return WhyDifferenceOutcome(JoinDifference(result.why().result, other.why().result))
+        return WhyDifferenceOutcome(RunDifference(result.why().result, other.why().result))

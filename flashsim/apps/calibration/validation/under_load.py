@@ -91,6 +91,8 @@ def read(path: Path) -> list[LoadRow]:
 def is_table(path: Path, columns: Iterable[str] = LOAD) -> bool:
     """True if a file begins as a table with such columns does, by default one under load."""
     try:
+        if not path.is_file():  # a pipe would be waited for
+            return False
         with path.open(encoding="utf-8-sig") as lines:
             return set(columns) <= {name.strip() for name in lines.readline().split(",")}
     except (OSError, UnicodeDecodeError):

@@ -126,7 +126,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.drive("toshiba-5400-320gb").append(), "zone: not given, but it is needed"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").idle(tme="1s"), "argument: 'tme' is unknown; did you mean time"),  # type: ignore
         (lambda: fs.tiny_drive().write(1, 2, 3, 4), "LabDrive.write: 4 by position, but it takes page"),  # type: ignore[call-arg]
-        (lambda: fs.tiny_drive(1, 2), "lab: 2 by position, but it takes pages"),  # type: ignore[call-arg]
+        (lambda: fs.tiny_drive(1, 2), "tiny_drive: 2 by position, but it takes pages"),  # type: ignore[call-arg]
         (lambda: fs.device_new(base="micron-p300", out="new.toml"), "base: not an argument, but it is preset now"),
         (lambda: fs.identify(files="figures.csv"), "files: not an argument, but it is figures now"),
         (lambda: fs.identify("x" * 5000), r"figures: .*x{9}\.\.\.x{9}.*characters"),

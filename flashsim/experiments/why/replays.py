@@ -1,0 +1,95 @@
+"""Why the requests of a replay took their time on a simulated drive."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+import numpy as np
+import pyarrow as pa
+
+from flashsim.core.errors import RefusedError
+from flashsim.core.protocols import Progress
+from flashsim.core.request import OPERATIONS, Completions, Integers, response_times
+from flashsim.core.spans import SPAN
+from flashsim.device.device import Device
+from flashsim.device.mechanisms import mechanisms_of
+from flashsim.execution.run import PhaseCost
+from flashsim.experiments.replaying.simulated import ReplaySettings, replay
+from flashsim.experiments.replaying.survey import Survey
+from flashsim.experiments.runs.drives import ReadyDrive
+from flashsim.experiments.why.answers import RunWhy
+from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals, with_names
+from flashsim.experiments.why.parts import PARTS, parts_of_disk, parts_of_flash
+from flashsim.experiments.why.paths import PhasePath
+from traces.file.excerpt import Source
+
+
+class _LatencySums:
+    """Latencies of requests by operation, all together, ns, shape (operations,); and their number."""
+
+    def __init__(self) -> None:
+        self.sums, self.counts = np.zeros(len(OPERATIONS), np.int64), np.zeros(len(OPERATIONS), np.int64)
+
+    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        operations = batch.column("operation").to_numpy().astype(np.int64)
+        np.add.at(self.sums, operations, response_times(completions))
+        np.add.at(self.counts, operations, 1)
+
+
+class _PartSums:
+    """Parts of latencies by operation, shape (operations, `PARTS`), of requests on a device that records what its parts do."""
+
+    def __init__(self, device: Device) -> None:
+        self._device, self._record = device, np.zeros(0, SPAN)
+        self.sums = np.zeros((len(OPERATIONS), len(PARTS)), np.int64)
+        if not device.record_spans():
+            raise RefusedError(f"why: {device.name} does not record what its parts do")
+
+    def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
+        """Take requests that have completed, batch by batch in the order of their submission."""
+        self._record = np.concatenate([self._record, self._device.spans()])
+        operations, drive = batch.column("operation").to_numpy().astype(np.int64), self._device.preset.flash
+        in_order = np.sort(completions, order="id")
+        own = operations[np.argsort(completions["id"], kind="stable")]
+        parts = parts_of_disk(self._record, in_order) if drive is None else parts_of_flash(self._record, own, in_order, drive)
+        np.add.at(self.sums, own, parts)
+        since = int(completions["submitted"].min(initial=0))  # requests that come later wait for nothing that ended before
+        self._record = self._record[self._record["end"] >= since]
+
+
+def why_replay(
+    source: Source, device: Device, settings: ReplaySettings, what: Survey, limit: int | None = None, progress: Progress | None = None
+) -> RunWhy:
+    """Take the replay of a trace on copies of a drive as it stands apart, by operation.
+
+    Raises
+    ------
+    RefusedError
+        The drive is an array or a station.
+    """
+    held, mechanisms = ReadyDrive(device), {each.name: each for each in mechanisms_of(device.preset)}
+    observed = deepcopy(device)
+    parts, latencies, runs = _PartSums(observed), _LatencySums(), 0
+
+    def observe(batch: pa.RecordBatch, completions: Completions) -> None:
+        parts.add(batch, completions)
+        latencies.add(batch, completions)
+
+    replay(source, observed, settings, what, observe, limit)
+    own = np.flatnonzero(latencies.counts)
+
+    def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
+        nonlocal runs
+        times = []
+        for each in ideals:
+            if progress:
+                progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(sorted(each)) or 'nothing'}")
+            totals = _LatencySums()
+            replay(source, IdealDrive(held, with_names(mechanisms, each)).device(0), settings, what, totals.add, limit)
+            times.append(totals.sums[own])
+            runs += 1
+        return times
+
+    costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
+    paths = {OPERATIONS[each]: PhasePath(parts.sums[each], int(latencies.counts[each])) for each in own}
+    none = [float("nan")] * len(own)
+    return RunWhy(device.name, costs, paths, Counterfactuals(mechanisms.values(), evaluate), none, none, per_request=True)
