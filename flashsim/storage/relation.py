@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from flashsim.core.errors import CapacityError, DamagedFileError
+from flashsim.core.errors import CapacityError, DamagedFileError, SchemaError
 from flashsim.core.request import Integers
 from flashsim.storage.attributes import Attribute
 from flashsim.storage.columns import array_of, column_of, one_array
@@ -100,7 +100,11 @@ class Relation:
 
     def numbers_of(self, column: str, stored: pa.Array) -> Integers:
         if column == "key":
-            return self.stored_keys.codes(stored_column(stored))
+            try:
+                column_of_keys = stored_column(stored)
+            except SchemaError as problem:  # what a relation cannot hold, no page of it does
+                raise DamagedFileError(f"{self.title}: a page holds a key that no row has: {problem}") from None
+            return self.stored_keys.codes(column_of_keys)
         return self._known_rows(array_of(stored))
 
     def check(self, tuples: Tuples) -> None:

@@ -55,6 +55,9 @@ class Timeline:
         self._file.write(",\n".join(metadata))
 
     def add_spans(self, spans: Spans) -> None:
+        """Take what parts of the drive did; of a disk, which has no tracks for parts, nothing is shown."""
+        if not self._thread:
+            return
         visible = holds(spans[(spans["begin"] < self._end) & (spans["end"] > self._begin)])
         if len(visible):
             self._spans = np.concatenate([self._spans, visible])
