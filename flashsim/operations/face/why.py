@@ -34,7 +34,7 @@ def why(result: JoinOutcome | ReplayOutcome, other: JoinOutcome | ReplayOutcome 
     >>> r, s = pd.DataFrame({"key": range(500)}), pd.DataFrame({"key": range(0, 3000, 2)})
     >>> slow, fast = (fs.join(r, s, on="key", device=device, memory="64KiB") for device in ("toshiba-5400-320gb", "ocz-core-60gb"))
     >>> fs.why(slow, fast).title.split(":")[0]
-    'ocz-core-60gb is 23.9 times as fast as toshiba-5400-320gb'
+    'ocz-core-60gb is 1.26 times as fast as toshiba-5400-320gb'
     """
     from flashsim.experiments.why.differences import RunDifference
     from flashsim.operations.face._why_outcome import WhyDifferenceOutcome
