@@ -218,7 +218,7 @@ def _are_scattered(files: tuple[HeapFile, HeapFile]) -> bool:
 
 
 def left_out(rows: Sequence[PhaseComparison]) -> str:
-    """What the total is compared without; empty where that is nothing."""
+    """The phases without a formula, in a sentence; empty if there are none."""
     names = rows[-1].phases_left_out
     return f"The total is compared without {', '.join(names)}: there is no formula." if names else ""
 

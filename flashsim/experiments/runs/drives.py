@@ -203,7 +203,7 @@ class HeldDrive(Protocol):
     def scale(self) -> float: ...
 
     def load(self) -> presets.Preset:
-        """Its preset."""
+        """The preset of the drive."""
 
     def device(self, size: int) -> Device:
         """The drive, of which a join touches `size` bytes."""

@@ -42,7 +42,7 @@ class IdealDrive:
         return replace(preset, parameters=replace(preset.parameters, **changes_of(self.mechanisms)))
 
     def device(self, size: int) -> Device:
-        """The drive, as it stands when a run begins that touches so many bytes."""
+        """The drive at the start of a run that touches `size` bytes."""
         held, preset = self.held, self.load()
         is_fresh = isinstance(held, DriveInUse) and not held.full and not held.overwrites
         device = Device(preset) if is_fresh else held.device(size).like(preset)
@@ -51,13 +51,13 @@ class IdealDrive:
 
 
 def with_names(mechanisms: Mapping[str, DeviceMechanism], names: Ideals) -> tuple[DeviceMechanism, ...]:
-    """Those of some mechanisms, by name, that are named."""
+    """The mechanisms whose names are among `names`, in their order."""
     return tuple(mechanism for name, mechanism in mechanisms.items() if name in names)
 
 
 @dataclass(frozen=True)
 class Worth:
-    """What a mechanism is worth, ns of each phase, shape (phases,)."""
+    """The cost of a mechanism, ns per phase, shape (phases,)."""
 
     mechanism: DeviceMechanism
     #: The time that it costs where all others are as they are; and where no other is left (None: it was not run).
@@ -126,6 +126,6 @@ class Counterfactuals:
 
     @property
     def interaction(self) -> Integers:
-        """What the worths alone leave of the whole."""
+        """The cost of all mechanisms together less the sum of their costs alone, ns per phase."""
         result: Integers = self.base - self.all_ideal - sum((each.alone for each in self.worths), np.zeros_like(self.base))
         return result

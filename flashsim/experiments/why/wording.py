@@ -62,7 +62,7 @@ def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
 
 
 def _busy_dies(paths: Sequence[PhasePath]) -> str:
-    """What the dies do that requests wait for most."""
+    """The work of the dies for which requests wait longest, as a clause."""
     names, parts = list(PARTS), np.sum([path.parts for path in paths], axis=0)
     waits = {name: int(parts[names.index(name)]) for name in _DIE}
     if not any(waits.values()):

@@ -83,7 +83,7 @@ class DriveRun:
     replay: RealReplay | None = None
     lateness: Lateness | None = None
     comparison: ReplayComparison | None = None
-    #: Why its requests took their time, if that was asked for.
+    #: The analysis of its latencies, if requested.
     why: RunWhy | None = None
 
     def __getstate__(self) -> dict[str, Any]:

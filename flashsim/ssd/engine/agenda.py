@@ -46,7 +46,7 @@ def empty_agenda(most: int) -> Agenda:
 
 
 def with_more_places(agenda: Agenda, most: int) -> Agenda:
-    """The same events, and room for so many, which are more."""
+    """An agenda with the same events and room for `most`."""
     larger = empty_agenda(most)
     places, more = len(agenda.heap), len(larger.heap)
     for at, lane in enumerate(agenda.lanes[:HEAP]):
