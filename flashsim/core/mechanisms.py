@@ -22,6 +22,8 @@ class DeviceMechanism:
     maximum_command: int = 0
     #: The decision that it changes; of most nothing but times.
     decides: str = ""
+    #: It is a wait for a server, which other mechanisms keep busy.
+    is_wait: bool = False
 
 
 def changes_of(mechanisms: tuple[DeviceMechanism, ...]) -> dict[str, Any]:

@@ -11,9 +11,9 @@ def mechanisms_of(drive: SsdParameters) -> list[DeviceMechanism]:
     """The mechanisms that a drive has."""
     merges = drive.log_blocks > 0 or drive.ftl == "block"
     every = [
-        (True, DeviceMechanism("dies", "waiting for dies", "operations wait for dies that are busy", ideal="dies")),
-        (True, DeviceMechanism("channels", "waiting for channels", "pages wait for flash channels that are busy", ideal="channels")),
-        (True, DeviceMechanism("controller", "waiting for the controller", "commands wait for the controller", ideal="controller")),
+        (True, _wait("dies", "waiting for dies", "operations wait for dies that are busy")),
+        (True, _wait("channels", "waiting for channels", "pages wait for flash channels that are busy")),
+        (True, _wait("controller", "waiting for the controller", "commands wait for the controller")),
         (
             drive.one_shot,
             DeviceMechanism(
@@ -51,7 +51,12 @@ def mechanisms_of(drive: SsdParameters) -> list[DeviceMechanism]:
             DeviceMechanism(
                 "slots", "command slots", "commands wait for a slot",
                 {"queue_depth": _DEEP} | ({"command_slots": 0, "command_slot": 4096, "slot_order": "turns"} if drive.command_slots else {}),
+                is_wait=True,
             ),
         ),
     ]  # fmt: skip
     return [mechanism for has, mechanism in every if has]
+
+
+def _wait(server: str, title: str, sentence: str) -> DeviceMechanism:
+    return DeviceMechanism(server, title, sentence, ideal=server, is_wait=True)

@@ -90,14 +90,23 @@ class RunWhy:
         return [*steps, ("run", run)]
 
     @property
+    def causes(self) -> list[Cause]:
+        """Why the run differs from the formula, or from an ideal device: what is on the side of the difference first, the largest first."""
+        steps = dict(self.total_steps())
+        by_title = {worth.mechanism.title: worth.mechanism for worth in self.runs.worths}
+        causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
+        against = steps.get("formula", steps.get("ideal device", 0.0))
+        side = 1 if steps["run"] >= against else -1
+        return sorted((each for each in causes if each.title != "ideal device"), key=lambda each: -side * each.seconds)
+
+    @property
     def sentence(self) -> str:
         """The answer in a sentence."""
         steps = dict(self.total_steps())
         known = [cost.name for cost, seconds in zip(self.costs, self.formula, strict=True) if not np.isnan(seconds)]
         paths = [self.paths[name] for name in known or [cost.name for cost in self.costs] if name in self.paths]
-        by_title = {worth.mechanism.title: worth.mechanism for worth in self.runs.worths}
-        causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
-        return sentence(steps["run"], steps.get("formula"), causes, paths)
+        formula = steps.get("formula")
+        return sentence(steps["run"], steps["ideal device"] if formula is None else formula, self.causes, paths, formula is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready: the sentence, phases with the parts of their time and steps from the formula, and mechanisms; ns."""

@@ -14,6 +14,8 @@ from flashsim.experiments.runs.drives import DriveInUse, HeldDrive
 
 #: Mechanisms that are ideal in a run.
 Ideals = frozenset[str]
+#: Share of its worth that a wait for a server counts in the order of removal.
+_OF_WAIT = 0.8
 #: Times of runs, ns, by the mechanisms that are ideal in them: of each phase, shape (phases,).
 Evaluate = Callable[[Sequence[Ideals]], Sequence[Integers]]
 
@@ -79,8 +81,10 @@ class Counterfactuals:
         every = frozenset(self.mechanisms)
         self._run([frozenset(), *(frozenset([name]) for name in self.mechanisms), every])
         alone = {name: self.base - self._times[frozenset([name])] for name in self.mechanisms}
-        #: Names in the order of removal: by what they are worth alone, of all phases together.
-        self.order = sorted(self.mechanisms, key=lambda name: -abs(int(alone[name].sum())))
+        #: Names in the order of removal: by what they are worth alone, of all phases together.  Work goes before the server that is busy
+        #: with it, where both are worth about the same.
+        shares = {name: _OF_WAIT if mechanism.is_wait else 1.0 for name, mechanism in self.mechanisms.items()}
+        self.order = sorted(self.mechanisms, key=lambda name: -abs(int(alone[name].sum())) * shares[name])
         worth = [name for name in self.order if alone[name].any()]
         prefixes = [frozenset(worth[:count]) for count in range(1, len(worth) + 1)]
         runs = [each for each in prefixes if each not in self._times]

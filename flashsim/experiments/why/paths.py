@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,13 @@ class PhasePath:
     requests: int = 0
     #: Reads by their length, bytes; and how many dies and reads of cells served those, all together.
     reads: dict[int, list[int]] = field(default_factory=dict)
+
+    def add_reads(self, operations: Any, lengths: Any, cells: Integers) -> None:
+        """Count the reads among requests, of which `cells` has dies and reads of cells, shape (requests, 2)."""
+        for length in np.unique(lengths[operations == READ]).tolist():
+            those = cells[(operations == READ) & (lengths == length)]
+            counts = self.reads.setdefault(length, [0, 0, 0])
+            self.reads[length] = [counts[0] + len(those), *(counts[1:] + those.sum(axis=0)).tolist()]
 
 
 def parts_of(device: Device, record: Spans, requests: Requests, completions: Completions) -> Integers:
@@ -51,7 +59,7 @@ class PathObserver:
         for number, device in enumerate(self._devices):
             own, record = requests["device"] == number, device.spans()
             parts[own] = parts_of(device, record, requests[own], completions[own])
-            cells[own] = _dies_and_reads(record, completions[own])
+            cells[own] = dies_and_reads(record, completions[own])
         on_path = np.full(len(requests), not at_once)
         on_path[int(np.argmax(completions["completed"]))] = True
         begin = 0
@@ -59,17 +67,11 @@ class PathObserver:
             path, those = self.phases.setdefault(name, PhasePath()), slice(begin, end)
             path.parts += parts[those][on_path[those]].sum(axis=0)
             path.requests += end - begin
-            is_read = requests["operation"][those] == READ
-            for length in np.unique(requests["length"][those][is_read]).tolist():
-                of_length = is_read & (requests["length"][those] == length)
-                counts = path.reads.setdefault(length, [0, 0, 0])
-                counts[0] += int(of_length.sum())
-                counts[1] += int(cells[those][of_length, 0].sum())
-                counts[2] += int(cells[those][of_length, 1].sum())
+            path.add_reads(requests["operation"][those], requests["length"][those], cells[those])
             begin = end
 
 
-def _dies_and_reads(record: Spans, completions: Completions) -> Integers:
+def dies_and_reads(record: Spans, completions: Completions) -> Integers:
     """How many dies served each request, and in how many reads of cells, shape (requests, 2)."""
     cells, ids = record[record["kind"] == spans.CELLS], completions["id"]
     pairs = np.unique(np.stack([cells["request"], cells["die"]]), axis=1)[0]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import OPERATIONS, Completions, Integers, response_times
+from flashsim.core.request import OPERATIONS, Completions, Integers, make_requests, response_times
 from flashsim.core.spans import SPAN
 from flashsim.device.device import Device
 from flashsim.device.mechanisms import mechanisms_of
@@ -18,9 +18,11 @@ from flashsim.experiments.replaying.survey import Survey
 from flashsim.experiments.runs.drives import ReadyDrive
 from flashsim.experiments.why.answers import RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals, with_names
-from flashsim.experiments.why.parts import PARTS, parts_of_disk, parts_of_flash
-from flashsim.experiments.why.paths import PhasePath
+from flashsim.experiments.why.paths import PhasePath, dies_and_reads, parts_of
 from traces.file.excerpt import Source
+
+#: Columns of a trace that the parts of a request depend on.
+_OF_REQUESTS = ("operation", "offset", "length")
 
 
 class _LatencySums:
@@ -35,23 +37,26 @@ class _LatencySums:
         np.add.at(self.counts, operations, 1)
 
 
-class _PartSums:
-    """Parts of latencies by operation, shape (operations, `PARTS`), of requests on a device that records what its parts do."""
+class _OperationPaths:
+    """Requests of each operation, by number, as a phase: parts of all their latencies, on a device that records what its parts do."""
 
     def __init__(self, device: Device) -> None:
         self._device, self._record = device, np.zeros(0, SPAN)
-        self.sums = np.zeros((len(OPERATIONS), len(PARTS)), np.int64)
+        self.paths = dict[int, PhasePath]()
         if not device.record_spans():
             raise RefusedError(f"why: {device.name} does not record what its parts do")
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
         """Take requests that have completed, batch by batch in the order of their submission."""
         self._record = np.concatenate([self._record, self._device.spans()])
-        operations, drive = batch.column("operation").to_numpy().astype(np.int64), self._device.preset.flash
-        in_order = np.sort(completions, order="id")
-        own = operations[np.argsort(completions["id"], kind="stable")]
-        parts = parts_of_disk(self._record, in_order) if drive is None else parts_of_flash(self._record, own, in_order, drive)
-        np.add.at(self.sums, own, parts)
+        requests, in_order = make_requests(*(batch.column(name).to_numpy() for name in _OF_REQUESTS)), np.sort(completions, order="id")
+        requests = requests[np.argsort(completions["id"], kind="stable")]
+        parts, cells = parts_of(self._device, self._record, requests, in_order), dies_and_reads(self._record, in_order)
+        for operation in np.unique(requests["operation"]).tolist():
+            path, own = self.paths.setdefault(operation, PhasePath()), requests["operation"] == operation
+            path.parts += parts[own].sum(axis=0)
+            path.requests += int(own.sum())
+            path.add_reads(requests["operation"][own], requests["length"][own], cells[own])
         since = int(completions["submitted"].min(initial=0))  # requests that come later wait for nothing that ended before
         self._record = self._record[self._record["end"] >= since]
 
@@ -68,7 +73,7 @@ def why_replay(
     """
     held, mechanisms = ReadyDrive(device), {each.name: each for each in mechanisms_of(device.preset)}
     observed = deepcopy(device)
-    parts, latencies, runs = _PartSums(observed), _LatencySums(), 0
+    parts, latencies, runs = _OperationPaths(observed), _LatencySums(), 0
 
     def observe(batch: pa.RecordBatch, completions: Completions) -> None:
         parts.add(batch, completions)
@@ -90,6 +95,6 @@ def why_replay(
         return times
 
     costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
-    paths = {OPERATIONS[each]: PhasePath(parts.sums[each], int(latencies.counts[each])) for each in own}
+    paths = {OPERATIONS[each]: parts.paths[each] for each in own.tolist()}
     none = [float("nan")] * len(own)
     return RunWhy(device.name, costs, paths, Counterfactuals(mechanisms.values(), evaluate), none, none, per_request=True)

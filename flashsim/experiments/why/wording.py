@@ -27,25 +27,33 @@ class Cause:
     mechanism: DeviceMechanism | None = None
 
 
-def sentence(run: float, formula: float | None, causes: Sequence[Cause], paths: Sequence[PhasePath]) -> str:
-    """The run's seconds of I/O against the formula's, or against an ideal device, and the causes of the difference, largest first."""
-    against = formula if formula is not None else run - sum(cause.seconds for cause in causes if cause.mechanism)
-    what, difference = "the formula" if formula is not None else "an ideal device", run - against
-    causes = [cause for cause in causes if cause.mechanism or formula is not None]
+def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequence[PhasePath], formula: bool) -> str:
+    """The run's seconds of I/O against the formula's, or those of an ideal device, and the causes of the difference as they are ordered."""
+    what, difference = "the formula" if formula else "an ideal device", run - against
     if abs(difference) < _SMALL * against and all(abs(cause.seconds) < _SMALL * against for cause in causes):
         return f"As {what} says, within {_SMALL:.0%}."
     ratio = f"{run / against:.3g} times {what}" if against else f"{run:.3g} s beside nothing by {what}"
-    along = sorted((cause for cause in causes if cause.seconds * (difference or 1) > 0), key=lambda cause: abs(cause.seconds), reverse=True)
+    along, away = (_by_words([each for each in causes if each.seconds * (difference or 1) * side > 0], paths) for side in (1, -1))
     if not along:
         return f"{ratio}."
-    first, *others = along
-    share = f" ({first.seconds / difference:.0%} of the difference)" if difference else ""
-    text = f"{ratio}: {in_words(first, paths)}{share}"
-    further = [each for each in others if abs(each.seconds) >= _FURTHER * abs(first.seconds)]
-    text += "".join(f"; {in_words(each, paths)} ({each.seconds / difference:.0%})" for each in further)
-    away = [each for each in causes if each.seconds * difference < 0 and abs(each.seconds) >= _FURTHER * abs(first.seconds)]
-    text += "".join(f"; against that, {in_words(each, paths)} ({each.seconds / difference:.0%})" for each in away)
-    return f"{text}."
+    first = max(abs(seconds) for seconds in along.values())
+
+    def in_shares(seconds_of: dict[str, float]) -> str:
+        large = {words: seconds for words, seconds in seconds_of.items() if abs(seconds) >= _FURTHER * first}
+        return "; ".join(f"{words} ({seconds / difference:.0%})" for words, seconds in large.items())
+
+    text = in_shares(along).replace("%)", "% of the difference)", 1) if difference else next(iter(along))
+    against_it = in_shares(away) if difference else ""
+    return f"{ratio}: {text}{'; against that, ' if against_it else ''}{against_it}."
+
+
+def _by_words(causes: Sequence[Cause], paths: Sequence[PhasePath]) -> dict[str, float]:
+    """Seconds of causes by their words, in their order; those that read alike are one."""
+    result = dict[str, float]()
+    for cause in causes:
+        words = in_words(cause, paths)
+        result[words] = result.get(words, 0.0) + cause.seconds
+    return result
 
 
 def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
@@ -56,7 +64,7 @@ def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
         amount = format_duration(round(abs(cause.seconds) * SECONDS))
         return f"requests that wait for nothing take {amount} {'more' if cause.seconds > 0 else 'less'} than by the formula's figures"
     assert cause.mechanism is not None
-    if cause.mechanism.name == "dies":
+    if cause.mechanism.name in ("dies", "word_lines"):
         return _busy_dies(paths) or cause.mechanism.sentence
     return cause.mechanism.sentence
 
@@ -75,9 +83,11 @@ def _busy_dies(paths: Sequence[PhasePath]) -> str:
         for length, (_, dies, reads) in path.reads.items():
             before = lengths.get(length, (0, 0))
             lengths[length] = before[0] + dies, before[1] + reads
-    length = max(lengths, key=lambda each: lengths[each][1])
-    dies, reads = lengths[length]
-    in_turn = reads / max(1, dies)
+    length = max(lengths, key=lambda each: lengths[each][1], default=0)
+    dies, reads = lengths.get(length, (0, 0))
+    if reads <= dies:
+        return "requests wait for dies that are busy with other pages of theirs"
+    in_turn = reads / dies
     low, high = math.floor(in_turn), math.ceil(in_turn)
     count = " to ".join(dict.fromkeys(_NUMBERS[each] if each < len(_NUMBERS) else str(each) for each in (low, high)))
     return f"reads of {format_size(length)} wait for {count} page reads of one die in turn"
