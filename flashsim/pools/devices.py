@@ -9,6 +9,7 @@ from typing import Any
 
 from flashsim.core.compiling import Part, parts_of
 from flashsim.core.errors import InvalidParameterError
+from flashsim.core.mechanisms import DeviceMechanism, changes_of
 from flashsim.core.model import CompiledModel
 from flashsim.core.parameters import count, switch
 from flashsim.core.units import KIB, SECONDS, format_size
@@ -17,6 +18,7 @@ from flashsim.device.scaling import part_of
 from flashsim.device.station import StationParameters
 from flashsim.device.station.engine import StationEngine
 from flashsim.execution.compiled_loop import Striped
+from flashsim.pools.mechanisms import mechanisms_of_drive, mechanisms_of_rates
 from flashsim.ssd.precondition import Precondition, precondition
 from traces.references.base import parse
 
@@ -41,11 +43,10 @@ class Rates:
     exponential: bool = switch("whether times are exponentially distributed", default=False)
     speed: int = count("percent, divides the time of a request's first page", default=100)
 
-    def station(self, page_size: int) -> StationEngine:
+    def station(self, page_size: int) -> StationParameters:
         ahead = SECONDS // self.further if self.further else 0
         read, write = (round(self.servers * SECONDS / (rate * self.speed / 100)) - ahead for rate in (self.read, self.write))
-        parameters = StationParameters(read, write, servers=self.servers, rate=self.further * page_size, exponential=self.exponential)
-        return StationEngine(parameters)
+        return StationParameters(read, write, servers=self.servers, rate=self.further * page_size, exponential=self.exponential)
 
 
 #: Do, 2012, table 3.1: eight disks and the Fusion ioDrive.
@@ -63,10 +64,12 @@ class PoolDevice:
     `purpose`: one of `flashsim.execution.pooled.system.PURPOSES`. `text`: ``rates`` (Do, 2012, table 3.1), with other values as
     ``rates:read=1015,write=895,further=26370,servers=8``; a preset's name or TOML file, and one of 100 equal parts of it
     (`flashsim.device.scaling`) as ``iodrive-slc-160gb/100``; or eight drives of it that are striped, as ``8xtoshiba-5400-320gb``.
+    `ideal`: names of mechanisms that take no time, of those that are its own (`mechanisms`).
     """
 
     purpose: str
     text: str
+    ideal: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.is_rates:
@@ -111,15 +114,20 @@ class PoolDevice:
 
     def make(self, page_size: int, state: Precondition | None = None) -> CompiledModel | Striped:
         """The device, idle, as the compiled loop takes it; of flash drives each in a state, else empty."""
+        changes = changes_of(tuple(each for each in self.mechanisms() if each.name in self.ideal)) if self.ideal else {}
         if self.is_rates:
-            return self.rates().station(page_size)
+            return StationEngine(replace(self.rates().station(page_size), **changes))
         engines.finish(self.preset)
         kind, _ = engines.classes_of(self.preset, "engine")
-        drives: Sequence[Any] = [kind(self.preset.parameters) for _ in range(self.drives)]
+        drives: Sequence[Any] = [kind(replace(self.preset.parameters, **changes)) for _ in range(self.drives)]
         if state is not None:
             for number, drive in enumerate(drives):
                 precondition(drive.state, replace(state, seed=state.seed + number))
         return Striped(drives, self.stripe) if self.drives > 1 else drives[0]
+
+    def mechanisms(self) -> list[DeviceMechanism]:
+        """Its mechanisms, whose names and titles say its purpose."""
+        return mechanisms_of_rates(self.purpose) if self.is_rates else mechanisms_of_drive(self.purpose, self.preset)
 
     def parts(self) -> list[Part]:
         return parts_of([StationEngine.__module__]) if self.is_rates else engines.parts_for(self.preset)

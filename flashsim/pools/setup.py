@@ -32,6 +32,7 @@ from flashsim.execution.pooled.options import LogOptions, PoolOptions
 from flashsim.execution.pooled.run import PoolRun, Recorder
 from flashsim.execution.pooled.system import COUNTED, CPU, PURPOSES, SSD, PoolSystem
 from flashsim.pools.devices import RATES, WORN, PoolDevice, flash_counts, pages_in_a_row, statistics
+from flashsim.pools.mechanisms import CHECKPOINTS, PROCESSOR
 from flashsim.ssd.precondition import Precondition
 from flashsim.storage.log.recovery import Recovery
 from traces.transactions import TransactionWorkload, scale_stream, workload
@@ -59,6 +60,7 @@ class PoolSetup:
     seed: int = 0  #: Seed of the workload.
     restart: str = ""  #: Restart design: a member of `algorithms.restart`, or a file.  Empty: there is no log of records.
     hardening: LogOptions = field(default_factory=LogOptions)  #: All that may be chosen of the log and the restart design besides.
+    ideal: Sequence[str] = ()  #: Mechanisms that take no time, by name (`flashsim.pools.mechanisms`).
 
     def with_options(self, **options: Any) -> PoolSetup:
         return replace(self, options=replace(self.options, **options))
@@ -69,7 +71,7 @@ class PoolSetup:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> PoolSetup:
         records = {"options": PoolOptions(**document["options"]), "hardening": LogOptions(**document["hardening"])}
-        return cls(**{**document, **records})
+        return cls(**{**document, **records, "ideal": tuple(document["ideal"])})
 
     @property
     def intervals(self) -> int:
@@ -82,7 +84,7 @@ class PoolSetup:
 
     def parts(self) -> dict[str, PoolDevice]:
         """Devices before they are made, by purpose."""
-        return {purpose: PoolDevice(purpose, text) for purpose, text in self.devices.items()}
+        return {purpose: PoolDevice(purpose, text, tuple(self.ideal)) for purpose, text in self.devices.items()}
 
     def frames(self, size: int) -> int:
         """Frames in `size` bytes at the scale."""
@@ -113,7 +115,7 @@ class PoolSetup:
             self.page_size,
             pages_in_a_row(devices_used, self.page_size),
             round(self.interval * self.scale),
-            **vars(self.options) | {"checkpoint": round(self.options.checkpoint * self.scale)},
+            **vars(self.options) | {"checkpoint": 0 if CHECKPOINTS in self.ideal else round(self.options.checkpoint * self.scale)},
         )
 
     def logging(self, frames: int) -> Logging | None:
@@ -145,7 +147,9 @@ class PoolSetup:
             if number not in drives and (name != "ssd" or system.ssd):
                 drives[number] = part.make(system.page_size, (states or {}).get(name))
         if system.work and CPU not in drives:
-            drives[CPU] = StationEngine(StationParameters(system.work, system.work))
+            drives[CPU] = StationEngine(
+                StationParameters(system.work, system.work, servers=system.clients if PROCESSOR in self.ideal else 1)
+            )
         flash = parts["ssd"].preset.flash if system.ssd and parts["ssd"].is_flash else None
         return SystemRun(self, system, drives, stream, flash.page_size if flash else 0, record, recovered)
 

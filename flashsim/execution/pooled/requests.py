@@ -73,7 +73,7 @@ def send(system: Tables, outbox: Integers, slot: int, device: int, operation: in
     if place < system.requests.shape[0]:
         row = system.requests[place]
         row.time, row.device_number, row.operation, row.offset, row.length = scalars.now, device, operation, offset, length
-        row.cause, row.completed = scalars.cause, scalars.now if is_work else -1
+        row.cause, row.completed, row.who = scalars.cause, scalars.now if is_work else -1, system.slots[slot].who
     scalars.issued = number + 1
     if device == scalars.ssd_device:
         scalars.ssd_pending += 1

@@ -53,7 +53,8 @@ class DesignResult(PoolResult):
     def is_worn(self) -> bool:
         return WORN[0] in self.counts
 
-    def _part(self) -> slice:
+    @property
+    def part(self) -> slice:
         """The last intervals; of a recorded trace that has ended, of those in which anything was asked."""
         references = self.counts["references"]
         busy = int(np.flatnonzero(references).max(initial=0)) + 1 if self.ended else len(references)
@@ -86,7 +87,7 @@ class DesignResult(PoolResult):
 
     def row(self) -> dict[str, Any]:
         """Rates and shares over the last part of the time, and counts over all of it; JSON-ready."""
-        part = self._part()
+        part = self.part
         rates: dict[str, Any] = {name: float(value) for name, value in self._ratios(part).items()}
         design: dict[str, Any] = {"design": self.design, "without": self.without, "transactions_s": rates.pop("transactions_s")}
         if self.metric is not None:
@@ -109,7 +110,7 @@ class DesignResult(PoolResult):
 
     def kinds(self) -> list[dict[str, Any]]:
         """Transactions a second over the last part of the time and their share, by kind, and transactions in all."""
-        part = self._part()
+        part = self.part
         length = self.seconds * (part.stop - part.start)
         rows = []
         for kind, transactions in self.by_kind.items():
@@ -120,7 +121,7 @@ class DesignResult(PoolResult):
 
     def traffic(self) -> list[dict[str, Any]]:
         """Pages a second and megabytes a second over the last part of the time, by device and cause, and pages in all."""
-        part = self._part()
+        part = self.part
         length = self.seconds * (part.stop - part.start)
         rows = []
         for device, cause, how, counter, but in _TRAFFIC:

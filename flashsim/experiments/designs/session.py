@@ -104,14 +104,19 @@ class PoolStudy:
         if not hasattr(member, "hit"):
             raise InvalidParameterError("policy", self.policy, "systems of pools need one with kernels, and not its plain form alone")
 
-    def setup(self, design: str, part: str | None = None) -> PoolSetup:
-        """The system of a design, without a part of the SSD manager if one is named."""
+    def setup(self, design: str, part: str | None = None, ideal: Sequence[str] = ()) -> PoolSetup:
+        """The system of a design, without a part of the SSD manager if one is named, and with some mechanisms ideal."""
         options = replace(self.options, **dict([PARTS[part]])) if part else self.options
         interval = self.time // INTERVALS
         return PoolSetup(
             self.workload, design, self.memory, self.ssd, interval * INTERVALS, interval, self.devices, self.policy, self.page_size,
-            options, self.scale, self.seed,
+            options, self.scale, self.seed, ideal=ideal,
         )  # fmt: skip
+
+    def preconditions(self) -> dict[str, Precondition]:
+        """States of flash drives before each run, by purpose."""
+        devices = self.setup(self.designs[0]).parts()
+        return {purpose: _state(devices[purpose], *state) for purpose, state in self.states.items()}
 
     def as_dict(self) -> dict[str, Any]:
         parameters = {name: value for name, value in vars(self).items() if name != "options"}
@@ -125,15 +130,15 @@ class PoolStudy:
                 if _needs_ssd(design) or part not in _OF_THE_SSD:
                     yield design, part
 
-    def job(self, design: str, part: str | None, states: Mapping[str, Precondition]) -> Job:
+    def job(self, design: str, part: str | None, states: Mapping[str, Precondition], ideal: Sequence[str] = ()) -> Job:
         """The run of one design, whose flash drives are brought into states, which rests on no formula: their occupancy is its argument."""
-        setup = self.setup(design, part)
+        setup = self.setup(design, part, ideal)
         preconditions = {
             purpose: vars(state) | {"occupancy": None if state.occupancy is None else np.asarray(state.occupancy).tolist()}
             for purpose, state in states.items()
         }
         stamps = kept.stamps([self.workload, self.policy, design, *(device.preset_name for device in setup.parts().values())])
-        name = variant_name(design, part)
+        name = variant_name(design, part) + (f" with ideal {', '.join(ideal)}" if ideal else "")
         return Job.of(run_design, name, setup=setup.as_dict(), name=name, stamps=stamps, preconditions=preconditions)
 
 
@@ -187,7 +192,7 @@ def execute(study: PoolStudy, progress: Progress | None = None, settings: Settin
     stream, devices = setups[0].stream(), setups[0].parts()
     if trace and len(variants) > 1:
         raise InvalidParameterError("trace", f"{len(variants)} runs", "it holds the requests of one: one design, and no part left out")
-    states = {purpose: _state(devices[purpose], *state) for purpose, state in study.states.items()}
+    states = study.preconditions()
     systems = [setup.system(stream.pages) for setup in setups]
     if trace:
         with ParquetWriter(trace, provenance(study.as_dict())) as writer:

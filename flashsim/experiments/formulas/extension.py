@@ -1,5 +1,6 @@
 """A system of pools by formula: what its workload's references ask of its devices, and the throughput that comes of it."""
 
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -10,12 +11,17 @@ from flashsim.core.transactions import CREATES, FIRST, MARKS, SCANS, WRITES, Tra
 from flashsim.core.units import SECONDS
 from flashsim.execution.pooled.system import PoolSystem
 from flashsim.pools.devices import Rates
+from flashsim.pools.mechanisms import PROCESSOR
 from flashsim.pools.setup import PoolSetup
 from models.extended_pool import Clients, Prediction, Service, predict
 from models.pool_flows import DESIGNS, Flows, ReferenceStream, Window, flows, stays
 
 #: The share of the references, at the end, over which flows are counted; and by how much more are looked at each time.
 _LAST, _MORE = 0.2, 1.3
+#: References of a run beyond which formulas would take longer than it does, and those that are looked at for it.
+LONGEST_RUN, MOST_REFERENCES = 1 << 20, 1 << 21
+#: Servers at which no client waits.
+_BOUNDLESS = 1 << 20
 
 
 class TransactionReferences:
@@ -52,6 +58,12 @@ def service(rates: Rates) -> Service:
     return Service(rates.servers / (rates.read * faster), rates.servers / (rates.write * faster), further, rates.servers)
 
 
+def _ideal_service(each: Service, purpose: str, ideal: Collection[str]) -> Service:
+    """Service with some of `flashsim.pools.mechanisms.mechanisms_of_rates` ideal."""
+    each = each._replace(write=each.further) if f"{purpose} writes" in ideal else each
+    return each._replace(servers=_BOUNDLESS) if f"{purpose} queue" in ideal else each
+
+
 @dataclass(frozen=True)
 class Formula:
     """A system with its devices, as formulas take it."""
@@ -73,8 +85,25 @@ class Formula:
         extent = system.design.parameters.get("extent", 0) or 32
         page_stays = stays(references, system.memory, window, self.uses)
         flow = flows(page_stays, name, system.ssd, window, system.dirty_limit / 100, extent, system.group)
-        clients = Clients(system.clients, each, system.work / SECONDS, system.think / SECONDS)
-        return flow, predict(flow, self.disk, self.ssd, clients, system.throttle)
+        return flow, predict(flow, self.disk, self.ssd, self._clients(each), system.throttle)
+
+    def _clients(self, each: float) -> Clients:
+        return Clients(self.system.clients, each, self.system.work / SECONDS, self.system.think / SECONDS)
+
+    def as_counted(self, counts: Mapping[str, int], ideal: Collection[str] = ()) -> Prediction:
+        """The throughput with the requests that a run made (`flashsim.execution.pooled.system.COUNTED`), and some mechanisms ideal."""
+        references, pages = max(1, counts["references"]), counts["pages_cleaned"]
+        rates = {name: count / references for name, count in counts.items()}
+        served, cleaned, group = rates["ssd_reads"], rates["pages_cleaned"], max(1.0, pages / max(1, counts["cleanings"]))
+        flow = Flows(
+            rates["disk_reads"] + served, served, rates["ssd_reads_newer"], rates["evicted"], rates["ssd_writes"], 0.0,
+            rates["disk_pages_written"] - cleaned, cleaned, group,
+        )  # fmt: skip
+        clients = self._clients(references / max(1, counts["transactions"]))
+        if PROCESSOR in ideal:
+            clients = clients._replace(think=clients.think + clients.work, work=0.0)
+        disk, ssd = (_ideal_service(each, name, ideal) for name, each in (("disk", self.disk), ("ssd", self.ssd)))
+        return predict(flow, disk, ssd, clients)
 
     def after(self, transactions: TransactionReferences, seconds: float, most: float = np.inf) -> tuple[Flows, Prediction]:
         """The formula over the last part of a run of `seconds` that begins cold, or of all references where these end sooner.
@@ -100,13 +129,18 @@ class Formula:
             elapsed, before, count = elapsed + took, end, round(count * _MORE)
 
 
-def predict_system(setup: PoolSetup, most: int) -> Prediction | None:
-    """A system over the last part of its time; None of what formulas do not know, or would take more than `most` references for."""
-    stream, devices, uses = setup.stream(), setup.parts(), {"lru": 1, "lru-k": 2}.get(setup.policy)
-    system, known = setup.system(stream.pages), setup.design.partition(":")[0] in DESIGNS and "log" not in devices
+def formula_of(setup: PoolSetup) -> Formula | None:
+    """A system as formulas take it; None of what they do not know."""
+    devices, uses = setup.parts(), {"lru": 1, "lru-k": 2}.get(setup.policy)
+    system, known = setup.system(setup.stream().pages), setup.design.partition(":")[0] in DESIGNS and "log" not in devices
     if uses is None or not known or system.checkpoint or not all(device.is_rates for device in devices.values()):
         return None
-    formula = Formula(system, service(devices["disk"].rates()), service(devices["ssd"].rates()), uses)
+    return Formula(system, service(devices["disk"].rates()), service(devices["ssd"].rates()), uses)
+
+
+def predict_system(setup: PoolSetup, most: int) -> Prediction | None:
+    """A system over the last part of its time; None of what formulas do not know, or would take more than `most` references for."""
+    formula = formula_of(setup)
     with suppress(InvalidParameterError):  # scans, too few references or too many, or a round that takes no time
-        return formula.after(TransactionReferences(stream), setup.time * setup.scale / SECONDS, most)[1]
+        return formula.after(TransactionReferences(setup.stream()), setup.time * setup.scale / SECONDS, most)[1] if formula else None
     return None

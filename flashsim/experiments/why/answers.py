@@ -1,7 +1,7 @@
 """The answer to why a run took its time: phases by parts, by mechanisms, and against the formula."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,34 +9,53 @@ import numpy as np
 from flashsim.core.units import SECONDS
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.why.counterfactuals import Counterfactuals
-from flashsim.experiments.why.parts import PARTS
 from flashsim.experiments.why.paths import PhasePath
 from flashsim.experiments.why.wording import Cause, sentence
+
+#: Units of which steps are a mean.
+REQUEST, TRANSACTION = "request", "transaction"
 
 
 @dataclass(frozen=True)
 class RunWhy:
     """A run on a device: what its phases waited for, what mechanisms are worth, and where the difference from the formula lies.
 
-    Of a replay the requests of an operation are a phase, and its time the sum of their latencies.
+    Of a replay the requests of an operation are a phase, and its time the sum of their latencies.  Of a system of pools there is one, whose
+    requests are transactions, and its time the sum of theirs; its formula knows mechanisms as well, and each step is what a mechanism costs
+    beyond that.
     """
 
     device: str
+    #: What ran on it, such as the algorithm of a join.
+    what: str
     costs: Sequence[PhaseCost]
     paths: Mapping[str, PhasePath]
     runs: Counterfactuals
     #: I/O time by the formula, and by its prices with the run's own counts, ns of each phase; NaN where there is no formula.
     formula: Sequence[float]
     counted: Sequence[float]
-    #: Steps are those of a mean request.
-    per_request: bool = False
+    #: Steps are those of a mean request, or transaction, as this says; empty: of the whole phase.
+    unit: str = ""
+    #: The cost of mechanisms by the formula, ns, by name, in the order in which they are removed from the run.
+    by_formula: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"{self.what} on {self.device}" if self.what else self.device
+
+    def transaction_waits(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Seconds that a transaction waits for each part, and its reads for which it does, by title; of systems of pools."""
+        (path,) = self.paths.values()
+        titles, each = list(path.names.values()), max(1, path.requests)
+        waits = {title: int(time) / SECONDS / each for title, time in zip(titles, path.parts, strict=True)}
+        return waits, {path.names[name]: count / each for name, count in path.visits.items()}
 
     def path_rows(self) -> list[dict[str, Any]]:
         """One row per phase and part of its time: ``seconds``, per request of the phase, and as a ``share``; they sum to what elapsed."""
         rows = []
         for cost in self.costs:
             path = self.paths.get(cost.name, PhasePath())
-            times = {title: int(time) for title, time in zip(PARTS.values(), path.parts, strict=True) if time}
+            times = {title: int(time) for title, time in zip(path.names.values(), path.parts, strict=True) if time}
             times |= {"CPU, user": cost.user_time, "CPU, kernel": cost.kernel_time}
             rows += [
                 {
@@ -48,12 +67,13 @@ class RunWhy:
         return rows
 
     def worth_rows(self) -> list[dict[str, Any]]:
-        """One row per mechanism: seconds of I/O that it costs alone, as the last of all, and as it was removed; NaN where none was run."""
+        """One row per mechanism: what it costs alone, as the last of all (NaN: not run), and as it was removed, in seconds as of steps."""
+        unit = self._unit(range(len(self.costs)))
         return [
             {
-                "mechanism": worth.mechanism.title, "alone_s": int(worth.alone.sum()) / SECONDS,
-                "last_s": np.nan if worth.last is None else int(worth.last.sum()) / SECONDS,
-                "removed_s": int(worth.removed.sum()) / SECONDS, "changes": worth.mechanism.decides,
+                "mechanism": worth.mechanism.title, "alone_s": int(worth.alone.sum()) / unit,
+                "last_s": np.nan if worth.last is None else int(worth.last.sum()) / unit, "removed_s": int(worth.removed.sum()) / unit,
+                "changes": worth.mechanism.decides,
             }
             for worth in self.runs.worths
         ]  # fmt: skip
@@ -69,30 +89,40 @@ class RunWhy:
                 rows.append({"phase": cost.name, "step": title, "seconds": time / self._unit([number])})
         return rows
 
-    def total_steps(self) -> list[tuple[str, float]]:
-        """Steps of all phases that have a formula, or of all if none has."""
+    def total_steps(self, by_formula: bool = True) -> list[tuple[str, float]]:
+        """Steps of all phases that have a formula, or of all if none has; from ideal devices if not `by_formula`."""
         known = [number for number, seconds in enumerate(self.formula) if not np.isnan(seconds)]
         phases = known or list(range(len(self.costs)))
-        return [(title, time / self._unit(phases)) for title, time in self._steps(phases)]
+        return [(title, time / self._unit(phases)) for title, time in self._steps(phases, by_formula)]
 
     def _unit(self, phases: Sequence[int]) -> float:
         """Nanoseconds that are shown as a second."""
         names = [self.costs[number].name for number in phases]
-        return SECONDS * (sum(self.paths[name].requests for name in names) if self.per_request else 1)
+        return SECONDS * (sum(self.paths[name].requests for name in names) if self.unit else 1)
 
-    def _steps(self, phases: Sequence[int]) -> list[tuple[str, float]]:
+    def _steps(self, phases: Sequence[int], by_formula: bool = True) -> list[tuple[str, float]]:
         own = list(phases)
         formula, counted = (float(np.sum([each[number] for number in own])) for each in (self.formula, self.counted))
         ideal, run = (float(each[own].sum()) for each in (self.runs.ideal, self.runs.base))
-        steps = [] if np.isnan(formula) else [("formula", formula), ("requests counted differently", counted - formula)]
-        steps += [("ideal device", ideal) if np.isnan(formula) else ("ideal device against the formula", ideal - counted)]
-        steps += [(worth.mechanism.title, float(worth.removed[own].sum())) for worth in self.runs.worths if worth.removed[own].any()]
+        removed = {worth.mechanism.name: float(worth.removed[own].sum()) for worth in self.runs.worths}
+        if np.isnan(formula) or not by_formula:
+            steps = [("ideal device", ideal)]
+        else:
+            removed = {name: time - self.by_formula.get(name, 0.0) for name, time in removed.items()}
+            rest = ideal - counted + sum(self.by_formula.values())
+            steps = [("formula", formula), ("requests counted differently", counted - formula), ("ideal device against the formula", rest)]
+        steps += [(worth.mechanism.title, removed[worth.mechanism.name]) for worth in self.runs.worths if removed[worth.mechanism.name]]
         return [*steps, ("run", run)]
 
     @property
     def causes(self) -> list[Cause]:
-        """Why the run differs from the formula, or from an ideal device: what is on the side of the difference first, the largest first."""
-        steps = dict(self.total_steps())
+        """Why the run differs from the formula, or from an ideal device: what is on the side of the difference first, the largest first.
+
+        The formula of pools knows their mechanisms, and so the causes are those of the difference from ideal devices.
+        """
+        return self._causes(dict(self.total_steps(not self.by_formula)))
+
+    def _causes(self, steps: Mapping[str, float]) -> list[Cause]:
         by_title = {worth.mechanism.title: worth.mechanism for worth in self.runs.worths}
         causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
         against = steps.get("formula", steps.get("ideal device", 0.0))
@@ -101,12 +131,18 @@ class RunWhy:
 
     @property
     def sentence(self) -> str:
-        """The answer in a sentence."""
-        steps = dict(self.total_steps())
+        """The answer in a sentence; of pools that have a formula, in two."""
+        if self.by_formula:
+            return f"{self._sentence(by_formula=False)} {self._sentence(by_formula=True)}"
+        return self._sentence(by_formula=True)
+
+    def _sentence(self, *, by_formula: bool) -> str:
+        steps = dict(self.total_steps(by_formula))
         known = [cost.name for cost, seconds in zip(self.costs, self.formula, strict=True) if not np.isnan(seconds)]
         paths = [self.paths[name] for name in known or [cost.name for cost in self.costs] if name in self.paths]
         formula = steps.get("formula")
-        return sentence(steps["run"], steps["ideal device"] if formula is None else formula, self.causes, paths, formula is not None)
+        against = steps["ideal device"] if formula is None else formula
+        return sentence(steps["run"], against, self._causes(steps), paths, formula is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready: the sentence, phases with the parts of their time and steps from the formula, and mechanisms; ns."""
@@ -116,7 +152,7 @@ class RunWhy:
             steps = {title: round(time) for title, time in self._steps([number])}
             phases.append({
                 "phase": cost.name, "elapsed": cost.total_time, "io": cost.io_time, "user": cost.user_time, "kernel": cost.kernel_time,
-                "requests": path.requests, "parts": {name: int(time) for name, time in zip(PARTS, path.parts, strict=True) if time},
+                "requests": path.requests, "parts": {name: int(time) for name, time in zip(path.names, path.parts, strict=True) if time},
                 "steps": steps,
             })  # fmt: skip
         mechanisms = [

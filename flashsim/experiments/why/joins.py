@@ -53,8 +53,9 @@ def why_join(result: JoinResult, index: int = 0) -> RunWhy:
     (run,) = simulate([], observer=observe)
     formula = comparison.formulas(result)[index]
     prices = [_formula_times(cost, formula) for cost in run.phases]
+    by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
     runs = Counterfactuals(mechanisms.values(), evaluate)
-    return RunWhy(run.machine, run.phases, observers[0].phases, runs, [each[0] for each in prices], [each[1] for each in prices])
+    return RunWhy(run.machine, result.setting.algorithm, run.phases, observers[0].phases, runs, by_formula, counted)
 
 
 def _formula_times(cost: PhaseCost, formula: JoinCost | None) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """What the phases of a serial run waited for: the parts of the requests on its critical path."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +17,16 @@ from flashsim.experiments.why.parts import PARTS, parts_of_disk, parts_of_flash
 
 @dataclass
 class PhasePath:
-    """Requests of a phase, and the parts, ns, by `PARTS`, of those that its time consists of beside CPU work."""
+    """Requests of a phase, and the parts, ns, by `names`, of those that its time consists of beside CPU work."""
 
     parts: Integers = field(default_factory=lambda: np.zeros(len(PARTS), np.int64))
     requests: int = 0
     #: Reads by their length, bytes; and how many dies and reads of cells served those, all together.
     reads: dict[int, list[int]] = field(default_factory=dict)
+    #: Titles of the parts, by name.
+    names: Mapping[str, str] = field(default_factory=lambda: PARTS)
+    #: Requests that parts of transactions consist of, by name.
+    visits: Mapping[str, int] = field(default_factory=dict)
 
     def add_reads(self, operations: Any, lengths: Any, cells: Integers) -> None:
         """Count the reads among requests, of which `cells` has dies and reads of cells, shape (requests, 2)."""

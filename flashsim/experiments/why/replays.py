@@ -16,7 +16,7 @@ from flashsim.execution.run import PhaseCost
 from flashsim.experiments.replaying.simulated import ReplaySettings, replay
 from flashsim.experiments.replaying.survey import Survey
 from flashsim.experiments.runs.drives import ReadyDrive
-from flashsim.experiments.why.answers import RunWhy
+from flashsim.experiments.why.answers import REQUEST, RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals, with_names
 from flashsim.experiments.why.paths import PhasePath, dies_and_reads, parts_of
 from traces.file.excerpt import Source
@@ -97,4 +97,4 @@ def why_replay(
     costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
     paths = {OPERATIONS[each]: parts.paths[each] for each in own.tolist()}
     none = [float("nan")] * len(own)
-    return RunWhy(device.name, costs, paths, Counterfactuals(mechanisms.values(), evaluate), none, none, per_request=True)
+    return RunWhy(device.name, "", costs, paths, Counterfactuals(mechanisms.values(), evaluate), none, none, unit=REQUEST)

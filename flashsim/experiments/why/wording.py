@@ -71,8 +71,8 @@ def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
 
 def _busy_dies(paths: Sequence[PhasePath]) -> str:
     """The work of the dies for which requests wait longest, as a clause."""
-    names, parts = list(PARTS), np.sum([path.parts for path in paths], axis=0)
-    waits = {name: int(parts[names.index(name)]) for name in _DIE}
+    names, parts = list(paths[0].names), np.sum([path.parts for path in paths], axis=0)
+    waits = {name: int(parts[names.index(name)]) for name in _DIE if name in names}
     if not any(waits.values()):
         return ""
     most = max(waits, key=lambda name: waits[name])

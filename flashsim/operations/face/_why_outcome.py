@@ -28,10 +28,13 @@ class WhyOutcome(Outcome):
     result: RunWhy
 
     def __init__(self, result: RunWhy, provenance: dict[str, Any] | None = None) -> None:
-        super().__init__(result, f"{result.device}: {result.sentence}", provenance)
+        super().__init__(result, f"{result.title}: {result.sentence}", provenance)
 
     def summary(self) -> pd.DataFrame:
-        """One row per phase and step, in seconds of I/O: the formula, the differences from it, which sum to the run's, and the run."""
+        """One row per phase and step: the formula, the differences from it, which sum to the run's time, and the run.
+
+        They are seconds of I/O of a phase, of a mean request of a replay, and of a mean transaction of pools.
+        """
         return frame(self.result.step_rows())
 
     def phases(self) -> pd.DataFrame:
@@ -39,7 +42,7 @@ class WhyOutcome(Outcome):
         return frame(self.result.path_rows())
 
     def mechanisms(self) -> pd.DataFrame:
-        """One row per mechanism: seconds of I/O that it costs alone, as the last of all, and as it was removed after those above it."""
+        """One row per mechanism: what it costs alone, as the last of all, and removed after those above it, in seconds as of steps."""
         return frame(self.result.worth_rows())
 
     def printout(self) -> Iterator[Part]:
@@ -52,7 +55,7 @@ class WhyOutcome(Outcome):
 
 
 class WhyDifferenceOutcome(Outcome):
-    """Why one device takes longer than another for the same requests."""
+    """Why one run takes longer than another."""
 
     FILES = (PICTURE,)
     result: RunDifference
@@ -61,7 +64,7 @@ class WhyDifferenceOutcome(Outcome):
         super().__init__(result, result.sentence, {})
 
     def summary(self) -> pd.DataFrame:
-        """One row per step from the first run to the second, in seconds of I/O."""
+        """One row per step from the first run to the second, in seconds."""
         return frame(self.result.steps(), ["step", "seconds"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -82,7 +85,7 @@ def parts_of(why: RunWhy) -> Iterator[Part]:
     yield Explanation(f"Why: {why.sentence}")
     least = _SHOWN * why.total_steps()[-1][1]
     steps = [[title, MILLISECONDS_A_SECOND * seconds] for title, seconds in why.total_steps() if abs(seconds) >= least]
-    yield from ("", Table(["step", "ms per request" if why.per_request else "I/O ms"], steps, digits=3))
+    yield from ("", Table(["step", f"ms per {why.unit}" if why.unit else "I/O ms"], steps, digits=3))
     rows = [
         row | {name: MILLISECONDS_A_SECOND * row[name] for name in _WORTHS}
         for row in why.worth_rows()
@@ -93,5 +96,5 @@ def parts_of(why: RunWhy) -> Iterator[Part]:
     if rows:
         yield from ("", Table.of(rows, columns, digits=3))
     rows = [row | {"share": f"{row['share']:.1%}", "ms": MILLISECONDS_A_SECOND * row["per_request_s"]} for row in why.path_rows()]
-    columns = {"phase": "phase", "time went to": "part", "s": "seconds", "ms per request": "ms", "share": "share"}
+    columns = {"phase": "phase", "time went to": "part", "s": "seconds", f"ms per {why.unit or 'request'}": "ms", "share": "share"}
     yield from ("", Table.of(rows, columns, digits=4))

@@ -16,12 +16,14 @@ from flashsim.core.processes import cores
 from flashsim.core.units import SECONDS, format_duration
 from flashsim.execution.pooled.options import UNTIL
 from flashsim.experiments.designs import report, session
-from flashsim.experiments.formulas.extension import predict_system
+from flashsim.experiments.formulas.extension import LONGEST_RUN, MOST_REFERENCES, predict_system
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.jobs import Settings
+from flashsim.experiments.why.pools import why_pool
 from flashsim.operations import fields
 from flashsim.operations.face._sweep_point import point_of
+from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
 from flashsim.operations.operation import operation
@@ -35,9 +37,6 @@ _DEVICE = (
 _WORKLOADS = "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace."
 _DESIGNS = "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas."
 _WITHOUT = f"Run each design once more without: {', '.join(session.PARTS)}; or all, one after the other."
-
-#: References of a run beyond which formulas would take longer than it does.
-_MOST_REFERENCES = 1 << 20
 
 
 def _devices(what: str) -> Field:
@@ -56,9 +55,16 @@ class PoolOutcome(Outcome):
     SWEPT = ("summary", "series", "traffic")
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, results: session.DesignRuns, seconds: float) -> None:
+    def __init__(self, results: session.DesignRuns, seconds: float, why: bool = False) -> None:
         super().__init__(results)
         self.seconds = seconds
+        self._whys = [self.why(number).result for number in range(len(results.runs))] if why else []
+
+    def why(self, run: int = 0) -> WhyOutcome:
+        """Say why transactions of a run, by its number, take their time; it runs again with each mechanism of its devices made ideal."""
+        with activity("why") as progress:
+            answer = why_pool(self.result.runs[run], self.result.study, progress)
+        return WhyOutcome(answer, self.provenance)
 
     def printout(self) -> Iterator[Part]:
         results, recalls = self.result, self.result.recalled
@@ -70,6 +76,8 @@ class PoolOutcome(Outcome):
         yield Explanation(report.EXPLAINED)
         if (worn := report.wear_table(results)) is not None:
             yield from ("", worn, "", Explanation(report.WORN))
+        for why in self._whys:
+            yield from ("", why.title, *parts_of(why))
         if self._formulas:
             yield from ("", report.formula_table(self._formulas), "", Explanation(report.BY_FORMULA))
 
@@ -78,9 +86,9 @@ class PoolOutcome(Outcome):
         rows, study = [], self.result.study
         with activity("formulas"):
             for each in self.result.runs:
-                if each.total("references") > _MOST_REFERENCES:
+                if each.total("references") > LONGEST_RUN:
                     continue
-                if found := predict_system(study.setup(each.design, each.without), 2 * _MOST_REFERENCES):
+                if found := predict_system(study.setup(each.design, each.without), MOST_REFERENCES):
                     simulated = each.row()["transactions_s"]
                     row = {"design": each.design, "without": each.without, "transactions_s": simulated}
                     row |= {f"formula_{name}": float(value) for name, value in found._asdict().items()}
@@ -96,7 +104,10 @@ class PoolOutcome(Outcome):
         return pd.DataFrame(self._formulas)
 
     def as_dict(self) -> dict[str, Any]:
-        return super().as_dict() | {"formula": self._formulas}
+        document = super().as_dict() | {"formula": self._formulas}
+        for run, why in zip(document["runs"], self._whys, strict=False):
+            run["why"] = why.as_dict()
+        return document
 
     def _report(self) -> Report:
         results, study, first = self.result, self.result.study, self.result.runs[0]
@@ -176,6 +187,7 @@ def pool(
     think: Annotated[Any, Duration("Between two transactions of a client.")] = "0s",
     page_size: fields.PoolPages = "8KiB",
     without: Annotated[Any, Names(_WITHOUT, "PART")] = None,
+    why: Annotated[bool, Flag("Say why transactions take their time: by waits, mechanisms, and against the formula.")] = False,
     scale: Annotated[float, Scale("Multiplies the workload, memory, the SSD and times; above 0, up to 1.")] = 1.0,
     last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", session.parse_percent)] = "20%",
     seed: fields.Seed = 0,
@@ -219,7 +231,7 @@ def pool(
     start = perf_counter()
     with activity("designs") as progress:
         results = session.execute(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
-    return PoolOutcome(results, perf_counter() - start)
+    return PoolOutcome(results, perf_counter() - start, why)
 
 
 #: A run of a sweep.

@@ -1,8 +1,8 @@
-"""``fs.why``: why a run took its time, or why one device takes longer than another."""
+"""``fs.why``: why a run took its time, or why it is faster than another."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from flashsim.core.errors import RefusedError
 from flashsim.operations.operation import in_words_of_python
@@ -11,22 +11,26 @@ if TYPE_CHECKING:
     from flashsim.operations.face._replay_outcome import ReplayOutcome
     from flashsim.operations.face._why_outcome import WhyDifferenceOutcome, WhyOutcome
     from flashsim.operations.face.join import JoinOutcome
+    from flashsim.operations.face.pool import PoolOutcome
 
 
-def why(result: JoinOutcome | ReplayOutcome, other: JoinOutcome | ReplayOutcome | None = None) -> WhyOutcome | WhyDifferenceOutcome:
-    """Say why a join or a replay took its time on its first device; or, of two, why one device takes longer than the other.
+Explained = Union["JoinOutcome", "ReplayOutcome", "PoolOutcome"]
+
+
+def why(result: Explained, other: Explained | None = None) -> WhyOutcome | WhyDifferenceOutcome:
+    """Say why the first run of a result took its time; or, of two results, why one is faster.
 
     Parameters
     ----------
     result
-        What `fs.join` returned, on one or several simulated devices, or `fs.replay` with ``why=True``.
+        What `fs.join` or `fs.pool` returned, of simulated devices, or `fs.replay` with ``why=True``.
     other
-        The same on another device.
+        The same requests on another device, other ones on the same, or another system of pools.
 
     Raises
     ------
     RefusedError
-        A join has several strands, a device's parts are not recorded, or the two make other requests by design.
+        A join has several strands, a device's parts are not recorded, or requests and devices both differ by design.
 
     Examples
     --------
@@ -42,7 +46,9 @@ def why(result: JoinOutcome | ReplayOutcome, other: JoinOutcome | ReplayOutcome 
     with in_words_of_python():
         for one in (result, other):
             if one is not None and not hasattr(one, "why"):
-                raise RefusedError(f"why: {type(one).__name__} is no result that can be taken apart; fs.join makes one, and fs.replay")
+                raise RefusedError(
+                    f"why: {type(one).__name__} is no result that can be taken apart; fs.join, fs.replay and fs.pool make one"
+                )
         if other is None:
             return result.why()
         return WhyDifferenceOutcome(RunDifference(result.why().result, other.why().result))

@@ -1,0 +1,100 @@
+"""Why transactions on a system of pools take their time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flashsim.core.processes import cores
+from flashsim.core.protocols import Progress
+from flashsim.core.records import RecordArray
+from flashsim.core.request import READ, Integers
+from flashsim.core.units import SECONDS
+from flashsim.execution.pooled.system import PURPOSES
+from flashsim.execution.run import PhaseCost
+from flashsim.experiments.designs.results import DesignResult, variant_name
+from flashsim.experiments.designs.session import PoolStudy
+from flashsim.experiments.formulas.extension import MOST_REFERENCES, formula_of, predict_system
+from flashsim.experiments.runs.jobs import Settings, make
+from flashsim.experiments.why.answers import TRANSACTION, RunWhy
+from flashsim.experiments.why.counterfactuals import Counterfactuals, Ideals
+from flashsim.experiments.why.paths import PhasePath
+from flashsim.pools.mechanisms import mechanisms_of_system
+
+TRANSACTIONS = "transactions"
+#: What clients wait for, by name: reads of a device, and then what no request of theirs tells.
+WAITS = {
+    "disk": "reads of the disks", "ssd": "reads of the SSD", "processor": "processor work", "think": "think time",
+    "other": "other waits: frames, pages that others read, commits, checkpoints, the processor",
+}  # fmt: skip
+
+
+class Waits:
+    """What clients wait for from one time to another, ns, and their reads, by purpose: from the requests of a run."""
+
+    def __init__(self, begin: int, end: int, clients: int, purposes: Sequence[str]) -> None:
+        self._window, self._clients, self._purposes = (begin, end), clients, purposes
+        self._until = np.zeros(clients, np.int64)
+        self.times, self.reads = dict.fromkeys(purposes, 0), dict.fromkeys(purposes, 0)
+
+    def take(self, first: int, rows: RecordArray) -> None:
+        """Take the next requests; where a client waits for several at once, each counts from where those before it have ended."""
+        del first
+        own = rows[(rows.who >= 0) & (rows.who < self._clients) & (rows.operation == READ)]
+        low, high = self._window
+        columns = (own[name].tolist() for name in ("who", "device_number", "time", "completed"))
+        for client, device, issued, completed in zip(*columns, strict=True):
+            purpose, end = self._purposes[device], high if completed < 0 else completed
+            begin = max(issued, int(self._until[client]), low)
+            self.times[purpose] += max(0, min(end, high) - begin)
+            self.reads[purpose] += low <= issued < high
+            self._until[client] = max(self._until[client], end)
+
+
+def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None = None) -> RunWhy:
+    """Take a run of a study apart, over the time for which its rates are told."""
+    setup, system, states = study.setup(result.design, result.without), result.system, study.preconditions()
+    part, purposes = result.part, [name for name in PURPOSES if name in setup.devices and (name != "ssd" or system.ssd)]
+    begin, end = part.start * result.interval, part.stop * result.interval
+    waits = Waits(begin, end, system.clients, [*purposes, "cpu"])
+    setup.build(states, record=waits.take).result()
+    mechanisms = [each for name in purposes for each in setup.parts()[name].mechanisms()]
+    mechanisms += mechanisms_of_system(works=system.work > 0, checkpoints=system.checkpoint > 0)
+    transactions, whole = result.total("transactions", part), system.clients * (end - begin)
+
+    def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
+        names = [[each.name for each in mechanisms if each.name in ideal] for ideal in ideals]
+        jobs = [study.job(result.design, result.without, states, each) for each in names]
+        results = make(jobs, Settings(jobs=cores()), progress)
+        counts = [int(np.sum(results[job]["counts"]["transactions"][part])) for job in jobs]
+        return [np.array([round(whole * transactions / max(1, count))]) for count in counts]
+
+    runs = Counterfactuals(mechanisms, evaluate)
+    times = {name: waits.times.get(name, 0) for name in ("disk", "ssd")}
+    for name, each in (("processor", system.work), ("think", system.think)):
+        times[name] = min(each * transactions, whole - sum(times.values()))
+    times["other"] = whole - sum(times.values())
+    visits = {name: count for name, count in waits.reads.items() if name in WAITS}
+    path = PhasePath(np.array([times[name] for name in WAITS]), transactions, {}, WAITS, visits)
+    cost = PhaseCost(TRANSACTIONS, io_time=whole, reads=sum(waits.reads.values()))
+    formula, counted, worths = _formula(study, result, runs)
+    name = variant_name(result.design, result.without)
+    return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths)
+
+
+def _formula(study: PoolStudy, result: DesignResult, runs: Counterfactuals) -> tuple[list[float], list[float], dict[str, float]]:
+    """Time of all transactions by the formula, and with the run's requests, ns; and the cost of each mechanism by it, in their order."""
+    setup = study.setup(result.design, result.without)
+    formula = formula_of(setup)
+    prediction = predict_system(setup, MOST_REFERENCES) if formula else None
+    if formula is None or prediction is None:
+        return [np.nan], [np.nan], {}
+    counts = {name: result.total(name, result.part) for name in result.counts}
+    of_all = result.system.clients * counts["transactions"] * SECONDS
+    worths, ideal = dict[str, float](), list[str]()
+    counted = before = of_all / formula.as_counted(counts).throughput
+    for worth in runs.worths:
+        if worth.removed.any():
+            ideal.append(worth.mechanism.name)
+            after = of_all / formula.as_counted(counts, ideal).throughput
+            worths[worth.mechanism.name], before = before - after, after
+    return [of_all / prediction.throughput], [counted], worths
