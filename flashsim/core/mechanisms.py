@@ -18,8 +18,8 @@ class DeviceMechanism:
     changes: Mapping[str, Any] = field(default_factory=dict)
     #: Name in the parameter ``ideal`` of a flash drive.
     ideal: str = ""
-    #: Largest command of the block layer, bytes; 0: as it is.
-    maximum_command: int = 0
+    #: Commands are as long as the device has room for.
+    is_split: bool = False
     #: The decision that it changes; of most nothing but times.
     decides: str = ""
     #: It is a wait for a server, which other mechanisms keep busy.

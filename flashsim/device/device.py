@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from flashsim.ssd.specification.drive import SsdSpecification
 
 
+#: Flash operations of a command that the engine has room for.
+_MOST_OPERATIONS = 1 << 22
+
+
 class Device:
     """A simulated drive under virtual time.
 
@@ -141,6 +145,15 @@ class Device:
             theirs.find_pointers()
         other.advance(self.now)
         return other
+
+    @property
+    def longest_command(self) -> int:
+        """Bytes of the longest command that the drive has room for, whatever its pages need; at least that of the block layer."""
+        model = self._flash_model()
+        if model is None:
+            return self.capacity
+        pages = _MOST_OPERATIONS // (int(model.state.control.plan_rows) + 1) - 2
+        return max(self.maximum_command, pages * model.parameters.unit_size)
 
     @property
     def content(self) -> DriveState:

@@ -7,11 +7,8 @@ from flashsim.hdd import mechanisms as of_disks
 from flashsim.hdd.parameters import HddParameters
 from flashsim.ssd import mechanisms as of_flash
 
-#: No request is longer.
-_LONGEST = 1 << 40
-
 _COMMANDS = DeviceMechanism(
-    "commands", "commands of a request", "requests are split into commands", maximum_command=_LONGEST, decides="how requests are split"
+    "commands", "commands of a request", "requests are split into commands", is_split=True, decides="how requests are split"
 )
 
 

@@ -30,7 +30,7 @@ def mechanisms_of_drive(purpose: str, preset: Preset) -> list[DeviceMechanism]:
     return [
         replace(each, name=f"{purpose} {each.name}", title=f"{each.title} ({device})", sentence=f"{each.sentence} ({device})")
         for each in mechanisms_of(replace(preset, array=None))
-        if not each.maximum_command
+        if not each.is_split
     ]
 
 

@@ -48,7 +48,8 @@ class IdealDrive:
         held, preset = self.held, self.load()
         is_fresh = isinstance(held, DriveInUse) and not held.full and not held.overwrites
         device = Device(preset) if is_fresh else held.device(size).like(preset)
-        device.maximum_command = max((each.maximum_command for each in self.mechanisms), default=0) or device.maximum_command
+        if any(each.is_split for each in self.mechanisms):
+            device.maximum_command = device.longest_command
         return device
 
 
