@@ -23,15 +23,19 @@ Thing = TypeVar("Thing")
 class Original(Generic[Thing]):
     """A thing as it is now, of which copies are made.
 
-    The thing can be copied deeply, and is not changed any more.  Of the arrays that it holds the large ones are shared, which own all of
-    their memory in order.
+    The thing can be copied deeply, and is not changed any more unless it `goes_on`.  Of the arrays that it holds the large ones are shared,
+    which own all of their memory in order.
     """
 
-    def __init__(self, thing: Thing, arrays: list[Any]) -> None:
+    def __init__(self, thing: Thing, arrays: list[Any], *, goes_on: bool = False) -> None:
         self._thing = thing
         self._shared = [(array, _file_of(array)) for array in arrays if array.nbytes >= _LARGE]
         for _, file in self._shared:
             weakref.finalize(self, file.close)
+        if goes_on:
+            copies = {id(array): _copy_of(array, file) for array, file in self._shared}
+            self._shared = [(copies[id(array)], file) for array, file in self._shared]
+            self._thing = deepcopy(thing, copies)
 
     def copy(self) -> Thing:
         return deepcopy(self._thing, {id(array): _copy_of(array, file) for array, file in self._shared})

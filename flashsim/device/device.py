@@ -137,7 +137,7 @@ class Device:
         return preconditioned
 
     def like(self, preset: presets.Preset) -> Device:
-        """A drive of a preset that differs in times alone, at this one's time, and holding what this one holds."""
+        """A drive of a preset that differs in times alone, at this one's time, holding what this one holds, which is not used any more."""
         other = Device(preset, maximum_command=self.maximum_command)
         mine, theirs = self._flash_model(), other._flash_model()
         if mine is not None and theirs is not None:

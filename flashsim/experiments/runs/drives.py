@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -112,6 +112,7 @@ class ReadyDrive:
     """A drive as it stands: a join runs on a copy of it, so that it stays so, and several may run on the same.
 
     A `full` one holds data everywhere, so that relations need not be loaded; the join's volume begins `start` bytes from its begin.
+    The copies are of the drive as it was at the first one, and share its large arrays.
     """
 
     drive: Device
@@ -122,9 +123,13 @@ class ReadyDrive:
     def load(self) -> presets.Preset:
         return self.drive.preset
 
+    @cached_property
+    def _original(self) -> Original[Device]:
+        return Original(self.drive, self.drive.arrays, goes_on=True)
+
     def device(self, size: int) -> Device:
         """A copy of the drive, of which a join touches `size` bytes."""
-        return deepcopy(self.drive)
+        return self._original.copy()
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Why the requests of a replay took their time on a simulated drive."""
 
 from collections.abc import Sequence
-from copy import deepcopy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 
 from flashsim.core.errors import RefusedError
+from flashsim.core.processes import cores
 from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, Completions, Integers, make_requests, response_times
 from flashsim.core.spans import SPAN
@@ -72,8 +73,8 @@ def why_replay(
         The drive is an array or a station.
     """
     held, mechanisms = ReadyDrive(device), {each.name: each for each in mechanisms_of(device.preset)}
-    observed = deepcopy(device)
-    parts, latencies, runs = _OperationPaths(observed), _LatencySums(), 0
+    observed = held.device(0)
+    parts, latencies, runs = _OperationPaths(observed), _LatencySums(), 1
 
     def observe(batch: pa.RecordBatch, completions: Completions) -> None:
         parts.add(batch, completions)
@@ -82,17 +83,20 @@ def why_replay(
     replay(source, observed, settings, what, observe, limit)
     own = np.flatnonzero(latencies.counts)
 
-    def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
+    def sums_of(ideal: Ideals) -> Integers:
         nonlocal runs
-        times = []
-        for each in ideals:
-            if progress:
-                progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(sorted(each)) or 'nothing'}")
-            totals = _LatencySums()
-            replay(source, IdealDrive(held, with_names(mechanisms, each)).device(0), settings, what, totals.add, limit)
-            times.append(totals.sums[own])
-            runs += 1
-        return times
+        if not ideal:
+            return latencies.sums[own]
+        if progress:
+            progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(sorted(ideal))}")
+        totals = _LatencySums()
+        replay(source, IdealDrive(held, with_names(mechanisms, ideal)).device(0), settings, what, totals.add, limit)
+        runs += 1
+        return totals.sums[own]
+
+    def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
+        with ThreadPoolExecutor(cores()) as pool:
+            return list(pool.map(sums_of, ideals))
 
     costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
     paths = {OPERATIONS[each]: parts.paths[each] for each in own.tolist()}

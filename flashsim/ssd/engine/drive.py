@@ -57,7 +57,7 @@ def next_event(flow: Flow) -> tuple[int, int]:
             put_off(flow, key & tables.ROW_MASK, time)
 
 
-@kernel_of(ADVANCE, seconds=8)
+@kernel_of(ADVANCE, unlocked=True, seconds=8)
 def advance(table: State, until: int, wait: int) -> int:
     """Let events happen in order of (time, arrivals first, id) up to `until`, or until so many completions wait to be collected.
 

@@ -122,11 +122,7 @@ class DriveState:
             *empty_buffer(parameters),
             empty_table(parameters.group, MEMBER),
         )
-        (
-            self.control, self.pools, self.active, self.by_valid, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own,
-            self.plan, self.buffer, self.entries, self.group,
-        ) = self.flash  # fmt: skip
-        self._see_scalars()
+        self._see_parts()
         flash_array.count_wear(self.control, self.blocks)
         self.counters = empty_record(COUNTERS)
         self.layer.prepare(self)
@@ -137,6 +133,13 @@ class DriveState:
         vars(copied).update(deepcopy(vars(self), memo))
         copied._see_scalars()
         return copied
+
+    def _see_parts(self) -> None:
+        (
+            self.control, self.pools, self.active, self.by_valid, self.blocks, self.mapping, self.pages, self.spare, self.trimmed, self.own,
+            self.plan, self.buffer, self.entries, self.group,
+        ) = self.flash  # fmt: skip
+        self._see_scalars()
 
     def _see_scalars(self) -> None:
         self._sequence, self._id_base, self._refused = field_views(self.control, "sequence", "id_base", "refused")
@@ -222,12 +225,9 @@ class DriveState:
         return int(programs[0])
 
     def take_over(self, other: DriveState) -> None:
-        """Hold what another drive holds, which differs in times alone."""
-        for ours, theirs in zip(self.flash, other.flash, strict=True):
-            for name in ours.dtype.names or ():
-                ours[name] = theirs[name]
-            if ours.dtype.names is None:
-                ours[...] = theirs
+        """Hold what another drive holds, which differs in times alone, and is not used any more."""
+        self.flash = other.flash
+        self._see_parts()
 
     def make_ids(self, count: int, in_flight: Iterable[int] = ()) -> int:
         """See that `count` pages can be written and trimmed; returns by how much the write ids in flight (0: none) shrink.
