@@ -6,16 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from flashsim.apps.programs.load_runs import LATENCIES, LoadStudy, TraceLoad, find_load, run_repeatedly
+from flashsim.apps.programs.load_runs import LATENCIES, LoadStudy, TraceLoad, find_load, ready_drive, run_repeatedly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
 from flashsim.device import engines, presets
 from flashsim.experiments.replaying import preconditioning
+from flashsim.experiments.replaying.simulated import ReplaySettings
 from flashsim.experiments.replaying.survey import Survey, warn_of
 from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Job, Settings, make
+from flashsim.experiments.why.answers import RunWhy
+from flashsim.experiments.why.replays import why_replay
 
 #: All drives that are simulated.
 ALL = "all"
@@ -60,6 +63,10 @@ class AdviceStudy(LoadStudy):
 
     devices: Sequence[str]
     bound: Bound
+
+    def load(self, device: str, preset: presets.Preset, what: Survey) -> TraceLoad:
+        """The trace on one of the devices."""
+        return TraceLoad(self.trace, self.format, device, self.state if preset.flash else "", self.seed, what.pace(), self.limit)
 
 
 @dataclass(frozen=True)
@@ -245,6 +252,14 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     return Advice(study, what, advised, sum(run.recalled for run in results.runs.values()))
 
 
+def why_load(advice: Advice, each: DriveAdvice, progress: Progress | None = None, *, exact: bool = False) -> RunWhy:
+    """Take the trace as recorded on one of the drives apart."""
+    device = next(name for name in advice.study.devices if presets.load(name).name == each.name)
+    load = advice.study.load(device, each.preset, advice.what)
+    what, drive, _ = ready_drive(load)
+    return why_replay(load.sources[0], drive, ReplaySettings(load.pace), what, load.limit, progress, exact=exact)
+
+
 def _room(preset: presets.Preset) -> int:
     """Bytes of memory that a run of a drive takes, about."""
     flash = preset.flash
@@ -258,10 +273,9 @@ def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey)
     room, free = _room(preset), free_memory()
     if free is not None and room > free:
         raise CapacityError(f"it takes {format_size(room // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free")
-    state = study.state if preset.flash else ""
-    if state:
-        preconditioning.parse_state(state, preset, parameter="state")
-    load = asdict(TraceLoad(study.trace, study.format, device, state, study.seed, what.pace(), study.limit))
+    load = asdict(study.load(device, preset, what))
+    if load["state"]:
+        preconditioning.parse_state(load["state"], preset, parameter="state")
     stamps, bound = dict(study.stamps) | kept.stamps([device]), study.bound
     return (
         Job.of(run_repeatedly, f"{preset.name} as recorded", device, load=load, stamps=stamps, repeats=study.repeats),

@@ -247,7 +247,7 @@ class _LoadRuns:
 
     def __init__(self, load: TraceLoad) -> None:
         self._load = load
-        self._what, self._drive, self.state = _ready(load)
+        self._what, self._drive, self.state = ready_drive(load)
         self.device = self._drive
 
     def replay(self, speed: float, device: Device | None = None) -> tuple[DeviceReport, dict[str, Any]]:
@@ -330,7 +330,7 @@ class _LoadRuns:
 
 
 @lru_cache(maxsize=1)
-def _ready(load: TraceLoad) -> tuple[Survey, Device, str]:
+def ready_drive(load: TraceLoad) -> tuple[Survey, Device, str]:
     """The trace's survey, and the drive in its state, which a process makes once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlashsimWarning)

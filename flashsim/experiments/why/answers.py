@@ -74,7 +74,7 @@ class RunWhy:
                 "mechanism": worth.mechanism.title, "alone_s": int(worth.alone.sum()) / unit,
                 "last_s": np.nan if worth.last is None else int(worth.last.sum()) / unit, "removed_s": int(worth.removed.sum()) / unit,
                 "changes": worth.mechanism.decides,
-            }
+            } | ({} if worth.shapley is None else {"shapley_s": worth.shapley / unit})
             for worth in self.runs.worths
         ]  # fmt: skip
 
@@ -160,6 +160,7 @@ class RunWhy:
                 "name": worth.mechanism.name, "title": worth.mechanism.title, "sentence": worth.mechanism.sentence,
                 "changes": worth.mechanism.decides or None, "alone": int(worth.alone.sum()),
                 "last": None if worth.last is None else int(worth.last.sum()), "removed": int(worth.removed.sum()),
+                "shapley": None if worth.shapley is None else round(worth.shapley),
             }
             for worth in self.runs.worths
         ]  # fmt: skip

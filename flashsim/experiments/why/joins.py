@@ -22,8 +22,8 @@ from models.haas import JoinCost
 from models.join_costs.base import PhaseCounts
 
 
-def why_join(result: JoinResult, index: int = 0) -> RunWhy:
-    """Take a join on one of its devices apart.
+def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunWhy:
+    """Take a join on one of its devices apart; `exact`: with Shapley values.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def why_join(result: JoinResult, index: int = 0) -> RunWhy:
     formula = comparison.formulas(result)[index]
     prices = [_formula_times(cost, formula) for cost in run.phases]
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
-    runs = Counterfactuals(mechanisms.values(), evaluate)
+    runs = Counterfactuals(mechanisms.values(), evaluate, exact)
     return RunWhy(run.machine, result.setting.algorithm, run.phases, observers[0].phases, runs, by_formula, counted)
 
 

@@ -50,7 +50,7 @@ class Waits:
             self._until[client] = max(self._until[client], end)
 
 
-def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None = None) -> RunWhy:
+def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None = None, *, exact: bool = False) -> RunWhy:
     """Take a run of a study apart, over the time for which its rates are told."""
     setup, system, states = study.setup(result.design, result.without), result.system, study.preconditions()
     part, purposes = result.part, [name for name in PURPOSES if name in setup.devices and (name != "ssd" or system.ssd)]
@@ -68,7 +68,7 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
         counts = [int(np.sum(results[job]["counts"]["transactions"][part])) for job in jobs]
         return [np.array([round(whole * transactions / max(1, count))]) for count in counts]
 
-    runs = Counterfactuals(mechanisms, evaluate)
+    runs = Counterfactuals(mechanisms, evaluate, exact)
     times = {name: waits.times.get(name, 0) for name in ("disk", "ssd")}
     for name, each in (("processor", system.work), ("think", system.think)):
         times[name] = min(each * transactions, whole - sum(times.values()))

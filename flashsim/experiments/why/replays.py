@@ -63,9 +63,10 @@ class _OperationPaths:
 
 
 def why_replay(
-    source: Source, device: Device, settings: ReplaySettings, what: Survey, limit: int | None = None, progress: Progress | None = None
-) -> RunWhy:
-    """Take the replay of a trace on copies of a drive as it stands apart, by operation.
+    source: Source, device: Device, settings: ReplaySettings, what: Survey, limit: int | None = None, progress: Progress | None = None, *,
+    exact: bool = False,
+) -> RunWhy:  # fmt: skip
+    """Take the replay of a trace on copies of a drive as it stands apart, by operation; `exact`: with Shapley values.
 
     Raises
     ------
@@ -101,4 +102,4 @@ def why_replay(
     costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
     paths = {OPERATIONS[each]: parts.paths[each] for each in own.tolist()}
     none = [float("nan")] * len(own)
-    return RunWhy(device.name, "", costs, paths, Counterfactuals(mechanisms.values(), evaluate), none, none, unit=REQUEST)
+    return RunWhy(device.name, "", costs, paths, Counterfactuals(mechanisms.values(), evaluate, exact), none, none, unit=REQUEST)

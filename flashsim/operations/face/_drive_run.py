@@ -163,13 +163,16 @@ class DriveReplay:
     pauses: bool = False
     timeline: TimelineWriter | None = None
     why: bool = False
+    exact: bool = False
 
     def on(self, device: Device, settings: simulated.ReplaySettings, state: str = "", *, has_past: bool = True) -> DriveRun:
         """Replay on a drive as it stands, and observe it; if it `has_past`, the report has the growth of its counters."""
         before = device.statistics()
         with ExitStack() as stack:
             progress = stack.enter_context(activity(f"simulating {device.name}"))
-            why = why_replay(self.trace, device, settings, self.what, self.limit, progress) if self.why else None
+            why = None
+            if self.why:
+                why = why_replay(self.trace, device, settings, self.what, self.limit, progress, exact=self.exact)
             drawing = stack.enter_context(self.timeline(device)) if self.timeline else None
             watch = observation.Observation(device, drawing, record=self.pauses)
             run = DriveRun(device.name, DeviceReport(device.preset, watch), device.preset, state=state, why=why)

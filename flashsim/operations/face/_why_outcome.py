@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: Columns of what a mechanism is worth; and the share of a run's I/O below which a row is not shown.
-_WORTHS, _SHOWN = ("alone_s", "last_s", "removed_s"), 0.0005
+_WORTHS, _SHOWN = ("alone_s", "last_s", "removed_s", "shapley_s"), 0.0005
 
 
 class WhyOutcome(Outcome):
@@ -87,11 +87,12 @@ def parts_of(why: RunWhy) -> Iterator[Part]:
     steps = [[title, MILLISECONDS_A_SECOND * seconds] for title, seconds in why.total_steps() if abs(seconds) >= least]
     yield from ("", Table(["step", f"ms per {why.unit}" if why.unit else "I/O ms"], steps, digits=3))
     rows = [
-        row | {name: MILLISECONDS_A_SECOND * row[name] for name in _WORTHS}
+        row | {name: MILLISECONDS_A_SECOND * row[name] for name in _WORTHS if name in row}
         for row in why.worth_rows()
-        if any(abs(row[name]) >= least for name in _WORTHS)
+        if any(abs(row[name]) >= least for name in _WORTHS if name in row)
     ]
-    columns = {"mechanism": "mechanism"} | dict(zip(("alone ms", "as the last ms", "removed in turn ms"), _WORTHS, strict=True))
+    columns = {"mechanism": "mechanism"} | dict(zip(("alone ms", "as the last ms", "removed in turn ms"), _WORTHS[:3], strict=True))
+    columns |= {"Shapley ms": "shapley_s"} if any("shapley_s" in row for row in rows) else {}
     columns |= {"also changes": "changes"} if any(row["changes"] for row in rows) else {}
     if rows:
         yield from ("", Table.of(rows, columns, digits=3))

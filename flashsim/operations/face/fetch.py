@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +13,16 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.plan import FetchPlan
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, UnknownNameError
-from flashsim.experiments.formulas.fetching import column_of_results, graph_of_text, schedule
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
+from flashsim.experiments.formulas.fetching import Fetching, column_of_results, graph_of_text, schedule
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.why.answers import RunWhy
+from flashsim.experiments.why.fetches import why_fetch
+from flashsim.operations import fields
 from flashsim.operations.face._arguments import arrow_table
-from flashsim.operations.fields import Count, Field, Flag, Names, text
+from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
+from flashsim.operations.fields import Count, Field, Flag, Name, Names, text
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
 from flashsim.storage.texts import frame_of
@@ -38,9 +43,30 @@ _PLANNERS = "One of {planners}; or a Python file. Several may be given; all by d
 
 
 class FetchOutcome(Outcome):
-    """Plans of one graph."""
+    """Plans of one graph, and why each costs what it does on a device, if there is one."""
 
     FILES = (OutputFile("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda outcome, path, _: outcome.write_plans(path)),)
+
+    def __init__(self, result: Fetching, device: str | None = None, page_size: int = 0) -> None:
+        super().__init__(result)
+        self._device, self._page_size = device, page_size
+
+    @cached_property
+    def _whys(self) -> dict[str, RunWhy]:
+        plans = {one.planner: one.plan for one in self.result.results if one.plan} if self._device else {}
+        return {name: why_fetch(plan, self.result.bound, str(self._device), self._page_size) for name, plan in plans.items()}
+
+    def why(self, planner: str) -> WhyOutcome:
+        """Say why the plan of a planner takes its time on the device; RefusedError: the plans were made without one."""
+        self.plan(planner)
+        if not self._device:
+            raise RefusedError("why: fetches take time on a device; plan them with one (device=...)")
+        return WhyOutcome(self._whys[planner], self.provenance)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result JSON-ready."""
+        document: dict[str, Any] = self.result.as_dict()
+        return document | ({"why": {name: why.as_dict() for name, why in self._whys.items()}} if self._device else {})
 
     @property
     def graph(self) -> PageGraph:
@@ -77,6 +103,8 @@ class FetchOutcome(Outcome):
             "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
             "the best one may take more."
         )
+        for name, why in self._whys.items():
+            yield from ("", f"{name} on {why.device}", *parts_of(why))
 
     def _draw(self) -> Figure:
         import numpy as np
@@ -120,6 +148,8 @@ def fetch(
         str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN", _column)
     ] = None,
     exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
+    device: Annotated[str | None, Name("Say what each plan costs on a device, and why.", "PRESET", completes=("presets",))] = None,
+    page_size: fields.PageSize = "8KiB",
     **parameters: Any,
 ) -> FetchOutcome:
     """Plan in which order pages are fetched, so that all pairs of a graph meet in memory in as few fetches as possible.
@@ -144,7 +174,8 @@ def fetch(
     """
     page_graph = _graph(graph, results, parameters)
     with activity("planning") as progress:
-        return FetchOutcome(schedule(page_graph, frames, planner or PLANNERS.names(), exact=exact, progress=progress))
+        result = schedule(page_graph, frames, planner or PLANNERS.names(), exact=exact, progress=progress)
+    return FetchOutcome(result, device, page_size)
 
 
 def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageGraph:

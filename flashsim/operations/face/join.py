@@ -31,7 +31,7 @@ from flashsim.operations import fields
 from flashsim.operations.face._arguments import AllowWrite, Table, Types, device_of, key, preset_of, sources
 from flashsim.operations.face._join_options import FIELDS, JoinChoices, given_options
 from flashsim.operations.face._sweep_point import point_of
-from flashsim.operations.fields import Count, Field, Flag, Name, Size, Target
+from flashsim.operations.fields import Count, Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame
 from flashsim.storage.source import source_file
@@ -53,9 +53,9 @@ class JoinOutcome(Outcome):
     SWEPT = ("summary", "phases")
     result: joining.JoinResult
 
-    def __init__(self, result: joining.JoinResult, why: bool = False) -> None:
+    def __init__(self, result: joining.JoinResult, why: bool = False, exact: bool = False) -> None:
         super().__init__(result, _title(result))
-        self._whys = [why_join(result, number) for number in range(len(result.runs))] if why else []
+        self._whys = [why_join(result, number, exact=exact) for number in range(len(result.runs))] if why else []
 
     @cached_property
     def _comparisons(self) -> list[list[comparison.PhaseComparison]]:
@@ -68,14 +68,14 @@ class JoinOutcome(Outcome):
             machine["why"] = why.as_dict()
         return document
 
-    def why(self, device: int = 0) -> WhyOutcome:
-        """Say why the join took its time on a device, by its number; it runs again for each mechanism of the device that is made ideal.
+    def why(self, device: int = 0, *, exact: bool = False) -> WhyOutcome:
+        """Say why the join took its time on a device, by its number: it runs again with each mechanism ideal. `exact`: with Shapley values.
 
         RefusedError: strands share the device, or it does not tell what its parts do.
         """
         from flashsim.operations.face._why_outcome import WhyOutcome
 
-        return WhyOutcome(self._whys[device] if self._whys else why_join(self.result, device), self.provenance)
+        return WhyOutcome(self._whys[device] if self._whys and not exact else why_join(self.result, device, exact=exact), self.provenance)
 
     def summary(self) -> pd.DataFrame:
         """A row a device: its CPU, result rows, requests, pages, and seconds of I/O, of CPU work and in all; the formula's I/O seconds.
@@ -181,8 +181,7 @@ class JoinOutcome(Outcome):
         from flashsim.experiments.presentation.terminal import Explanation
 
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
-        if number:
-            yield from ("", run.machine)
+        yield from ["", run.machine] * bool(number)
         level = run.outstanding.as_dict()
         if level and level["max"] > 1:
             yield from (outstanding(level), "")
@@ -262,7 +261,8 @@ def join(
         int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True, needs="strands")
     ] = None,
     digests_stored: Annotated[bool, FIELDS["digests_stored"]] = False,
-    why: Annotated[bool, Flag("Say why the run took its time: by parts, mechanisms, and against the formula.")] = False,
+    why: fields.Why = False,
+    exact: fields.Exact = False,
     trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
     out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
     allow_write: AllowWrite = False,
@@ -363,7 +363,7 @@ def join(
             stack.enter_context(activity(f"joining on {', '.join(map(preset_of, device))}"))
             ready = [DriveInUse(one) if isinstance(one, str) else one.ready() for one in device]
             result = joining.simulate_join(setting, files, ready, allocation=buffers, sink=sink, results=results)
-        return JoinOutcome(result, why)
+        return JoinOutcome(result, why, exact)
 
 
 def _title(result: joining.JoinResult) -> str:

@@ -55,15 +55,15 @@ class PoolOutcome(Outcome):
     SWEPT = ("summary", "series", "traffic")
     FILES = (TABLE, PICTURE, REPORT)
 
-    def __init__(self, results: session.DesignRuns, seconds: float, why: bool = False) -> None:
+    def __init__(self, results: session.DesignRuns, seconds: float, why: bool = False, exact: bool = False) -> None:
         super().__init__(results)
         self.seconds = seconds
-        self._whys = [self.why(number).result for number in range(len(results.runs))] if why else []
+        self._whys = [self.why(number, exact=exact).result for number in range(len(results.runs))] if why else []
 
-    def why(self, run: int = 0) -> WhyOutcome:
+    def why(self, run: int = 0, *, exact: bool = False) -> WhyOutcome:
         """Say why transactions of a run, by its number, take their time; it runs again with each mechanism of its devices made ideal."""
         with activity("why") as progress:
-            answer = why_pool(self.result.runs[run], self.result.study, progress)
+            answer = why_pool(self.result.runs[run], self.result.study, progress, exact=exact)
         return WhyOutcome(answer, self.provenance)
 
     def printout(self) -> Iterator[Part]:
@@ -187,7 +187,8 @@ def pool(
     think: Annotated[Any, Duration("Between two transactions of a client.")] = "0s",
     page_size: fields.PoolPages = "8KiB",
     without: Annotated[Any, Names(_WITHOUT, "PART")] = None,
-    why: Annotated[bool, Flag("Say why transactions take their time: by waits, mechanisms, and against the formula.")] = False,
+    why: fields.Why = False,
+    exact: fields.Exact = False,
     scale: Annotated[float, Scale("Multiplies the workload, memory, the SSD and times; above 0, up to 1.")] = 1.0,
     last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", session.parse_percent)] = "20%",
     seed: fields.Seed = 0,
@@ -231,7 +232,7 @@ def pool(
     start = perf_counter()
     with activity("designs") as progress:
         results = session.execute(study, progress, Settings(jobs=jobs or cores(), fresh=fresh), trace)
-    return PoolOutcome(results, perf_counter() - start, why)
+    return PoolOutcome(results, perf_counter() - start, why, exact)
 
 
 #: A run of a sweep.

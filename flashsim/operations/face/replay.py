@@ -72,7 +72,8 @@ def replay(
     allow_write: AllowWrite = False,
     yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)] = None,
     force: fields.Force = False,
-    why: Annotated[bool, Flag("Say why requests took their time: by parts, and by mechanisms of the drive.")] = False,
+    why: fields.Why = False,
+    exact: fields.Exact = False,
     requests: Annotated[bool, Flag("Keep every request with its times.", constant=lambda values: False, provenance=False)] = True,
     pauses: Annotated[
         bool,
@@ -122,7 +123,7 @@ def replay(
         raise RefusedError("timeline: it shows one device")
     if empty and precondition:
         raise RefusedError("empty: " + option("precondition") + " says in which state the drive begins; take one of them")
-    common = origin(), out, requests, pauses, timeline_writer(timeline, timeline_from, timeline_to, origin()), why
+    common = origin(), out, requests, pauses, timeline_writer(timeline, timeline_from, timeline_to, origin()), why, exact
     if against:
         presets.load(against)
     with trace_file(part_of(trace, part)) as source:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.programs.advice import ALL, Advice, AdviceStudy, Bound, DriveAdvice, names_of
+from flashsim.apps.programs.advice import ALL, Advice, AdviceStudy, Bound, DriveAdvice, names_of, why_load
 from flashsim.apps.programs.advice import advise as study_of
 from flashsim.core.activity import activity
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
@@ -24,6 +24,7 @@ from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.face._traces import TracePart, lasting, part_of, trace_file
+from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
 from flashsim.operations.face.trace import Trace, served_share
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
@@ -84,16 +85,25 @@ class AdviseOutcome(Outcome):
 
     FILES = (PICTURE, REPORT)
 
-    def __init__(self, advice: Any, memory: MissCurve) -> None:
+    def __init__(self, advice: Any, memory: MissCurve, why: bool = False, exact: bool = False) -> None:
         super().__init__(advice)
         self.memory = memory
+        able = [number for number, each in enumerate(advice.drives) if not each.problem] if why else []
+        self._whys = [self.why(number, exact=exact).result for number in able]
 
     def drives(self) -> list[DriveAdvice]:
         """The drives, with what their runs showed."""
         return list(self.result.drives)
 
+    def why(self, drive: int = 0, *, exact: bool = False) -> WhyOutcome:
+        """Say why requests of the load as recorded take their time on a drive, by its place. `exact`: with Shapley values."""
+        with activity("why") as progress:
+            return WhyOutcome(why_load(self.result, self.result.drives[drive], progress, exact=exact), self.provenance)
+
     def as_dict(self) -> dict[str, Any]:
-        return self.result.as_dict() | {"memory": self.hits().to_dict("list")}
+        """The study JSON-ready, and hits over memory."""
+        whys = {"why": {why.device: why.as_dict() for why in self._whys}} if self._whys else {}
+        return self.result.as_dict() | {"memory": self.hits().to_dict("list")} | whys
 
     def loads(self) -> pd.DataFrame:
         """A row a drive and load that was tried: latencies (ns) and the run's time (ns)."""
@@ -113,6 +123,8 @@ class AdviseOutcome(Outcome):
         """The verdict, the drives, and what memory would save."""
         yield from (self.title, "", Explanation(self.verdict()), "", advice_table(self.result), "")
         yield Explanation(f"{memory_sentence(self.memory)} {_EXPLAINED}")
+        for why in self._whys:
+            yield from ("", why.title, *parts_of(why))
 
     def _draw(self) -> Figure:
         """The bounded latency over the load, a line a drive, and the bound."""
@@ -158,6 +170,8 @@ def advise(
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
     seed: fields.Seed = 0,
+    why: fields.Why = False,
+    exact: fields.Exact = False,
     **part: Unpack[TracePart],
 ) -> AdviseOutcome:
     """Compare drives under a load: latencies as recorded, the greatest load within a bound, write amplification and life, and energy.
@@ -187,4 +201,4 @@ def advise(
     study = AdviceStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), devices, bound)
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, fresh=fresh)
     with activity("runs") as progress:
-        return AdviseOutcome(study_of(study, survey(file, limit), settings, progress), memory)
+        return AdviseOutcome(study_of(study, survey(file, limit), settings, progress), memory, why, exact)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from flashsim.apps.smart import session
 from flashsim.apps.smart.placing import AUTO
+from flashsim.apps.smart.reasons import why_query
 from flashsim.apps.smart.timing import SmartMachine
 from flashsim.core.activity import activity
 from flashsim.device import presets
@@ -22,6 +23,7 @@ from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
+from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
 from flashsim.operations.fields import Count, Field, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile, frame
@@ -37,6 +39,19 @@ _WHERE = "Where operators run: auto, where it is fastest; or drive, as many as c
 
 class SmartOutcome(Outcome):
     """Rows of a query, and where its operators ran."""
+
+    def __init__(self, result: session.QueryAnswer, why: bool = False, exact: bool = False) -> None:
+        super().__init__(result)
+        self._why = why_query(result, exact=exact) if why else None
+
+    def why(self, *, exact: bool = False) -> WhyOutcome:
+        """Say why the query took its time; it is timed again with each mechanism made ideal. `exact`: with Shapley values."""
+        return WhyOutcome(why_query(self.result, exact=exact) if exact or self._why is None else self._why, self.provenance)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer JSON-ready, without its rows."""
+        document: dict[str, Any] = self.result.as_dict()
+        return document | ({"why": self._why.as_dict()} if self._why else {})
 
     def rows(self) -> pd.DataFrame:
         """The rows of the result; integers stay integers beside NULLs."""
@@ -57,6 +72,8 @@ class SmartOutcome(Outcome):
             yield Explanation(reason)
         if (share := self.result.estimates.break_even) is not None:
             yield Explanation(f"By formula both places take as long where {share:.1%} of the rows qualify.")
+        if self._why:
+            yield from ("", *parts_of(self._why))
         table = self.result.frame()
         shown = [map(_text, column.to_pylist()) for column in spell_out(table.slice(0, _SHOWN)).columns]
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
@@ -126,6 +143,8 @@ def smart(
         str, Name("How pages hold rows: one of {page_formats}; or a Python file.", "FORMAT", completes=("page_formats",))
     ] = "pax",
     then: Annotated[str | None, Name("A program behind the query's own, as NAME:parameter=value,... or FILE.py:...", "PROGRAM")] = None,
+    why: fields.Why = False,
+    exact: fields.Exact = False,
 ) -> SmartOutcome:
     r"""Run a SQL query on a drive that runs programs, and say what ran inside, what on the host, and how long it took.
 
@@ -169,4 +188,5 @@ def smart(
         machine = replace(machine, preset=replace(machine.preset, inside=replace(machine.inside, cores=cores)))
     with activity("query") as progress:
         rows = sources(table, types)
-        return SmartOutcome(session.answer(query, rows, machine, where, page_size, page_format, then, partition, progress))
+        result = session.answer(query, rows, machine, where, page_size, page_format, then, partition, progress)
+        return SmartOutcome(result, why, exact)
