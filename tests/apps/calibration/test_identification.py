@@ -263,9 +263,6 @@ def test_figures_of_mixed_loads_that_were_kept_back_come_out() -> None:
 
 @pytest.mark.deep
 @pytest.mark.timeout(7200)
-@pytest.mark.xfail(
-    reason="78 of 87: 12 channels show drive 8's figures as well as its 8 do, with another link, erases and blocks", strict=True
-)
 def test_intervals_of_ten_drawn_drives_hold_the_truth() -> None:
     """Of all 95 % intervals nine of ten at least."""
     every = [find_again(seed) for seed in range(10)]
