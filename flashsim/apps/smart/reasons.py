@@ -34,7 +34,7 @@ def why_query(answer: QueryAnswer, *, exact: bool = False) -> RunWhy:
     def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
         times = []
         for ideal in ideals:
-            changed, own = _without(machine, tuple(each for each in every if each.name in ideal)), trial.run.own if is_inside else ()
+            changed, own = _without(machine, ideal), trial.run.own if is_inside else ()
             seconds = (timing.drive_seconds if is_inside else timing.host_seconds)(changed, trial.run, page_size)
             seconds += timing.build_seconds(changed, trial.run, page_size, own)
             times.append(np.array([round(seconds * SECONDS)]))
@@ -49,7 +49,7 @@ def why_query(answer: QueryAnswer, *, exact: bool = False) -> RunWhy:
     return RunWhy(machine.preset.name, trial.placement.where, [cost], {QUERY: path}, runs, estimate, estimate, QUERY, priced)
 
 
-def _without(machine: SmartMachine, ideal: tuple[DeviceMechanism, ...]) -> SmartMachine:
+def _without(machine: SmartMachine, ideal: Ideals) -> SmartMachine:
     """The machine with ideal mechanisms."""
     preset, inside = machine.preset, machine.preset.inside
     parameters = replace(preset.parameters, **changes_of(ideal))

@@ -14,8 +14,9 @@ from flashsim.device.device import Device
 from flashsim.device.presets import Preset
 from flashsim.experiments.runs.drives import DriveInUse, HeldDrive
 
-#: Mechanisms that are ideal in a run.
-Ideals = frozenset[str]
+#: Mechanisms that are ideal in a run, and their names.
+Ideals = tuple[DeviceMechanism, ...]
+_Names = frozenset[str]
 #: Share of its worth that a wait for a server counts in the order of removal.
 _OF_WAIT = 0.8
 #: Mechanisms that have Shapley values in an exact answer.
@@ -29,7 +30,7 @@ class IdealDrive:
     """A drive of which some mechanisms are ideal: a `flashsim.experiments.runs.drives.HeldDrive`."""
 
     held: HeldDrive
-    mechanisms: tuple[DeviceMechanism, ...]
+    mechanisms: Ideals
 
     @property
     def full(self) -> bool:
@@ -57,11 +58,6 @@ class IdealDrive:
         return device
 
 
-def with_names(mechanisms: Mapping[str, DeviceMechanism], names: Ideals) -> tuple[DeviceMechanism, ...]:
-    """The mechanisms whose names are among `names`, in their order."""
-    return tuple(mechanism for name, mechanism in mechanisms.items() if name in names)
-
-
 @dataclass(frozen=True)
 class Worth:
     """The cost of a mechanism, ns per phase, shape (phases,)."""
@@ -85,7 +81,7 @@ class Counterfactuals:
 
     def __init__(self, mechanisms: Iterable[DeviceMechanism], evaluate: Evaluate, exact: bool = False) -> None:
         self.mechanisms = {mechanism.name: mechanism for mechanism in mechanisms}
-        self._evaluate, self._times = evaluate, dict[Ideals, Integers]()
+        self._evaluate, self._times = evaluate, dict[_Names, Integers]()
         every = frozenset(self.mechanisms)
         self._run([frozenset(), *(frozenset([name]) for name in self.mechanisms), every])
         alone = {name: self.base - self._times[frozenset([name])] for name in self.mechanisms}
@@ -102,8 +98,8 @@ class Counterfactuals:
         shapley = self._shapley(worth[:_LARGEST]) if exact else {}
         self.worths = [replace(each, shapley=shapley.get(each.mechanism.name)) for each in self._worths(alone, every)]
 
-    def _worths(self, alone: Mapping[str, Integers], every: Ideals) -> Iterable[Worth]:
-        removed = Ideals()
+    def _worths(self, alone: Mapping[str, Integers], every: _Names) -> Iterable[Worth]:
+        removed = _Names()
         for name in self.order:
             before, removed = removed, removed | {name}
             known = removed in self._times
@@ -125,9 +121,10 @@ class Counterfactuals:
             for name in names
         }
 
-    def _run(self, ideals: Sequence[Ideals]) -> None:
-        missing = [each for each in dict.fromkeys(ideals) if each not in self._times]
-        self._times |= dict(zip(missing, self._evaluate(missing), strict=True))
+    def _run(self, every: Sequence[_Names]) -> None:
+        missing = [each for each in dict.fromkeys(every) if each not in self._times]
+        ideals = [tuple(mechanism for name, mechanism in self.mechanisms.items() if name in each) for each in missing]
+        self._times |= dict(zip(missing, self._evaluate(ideals), strict=True))
 
     @cached_property
     def base(self) -> Integers:

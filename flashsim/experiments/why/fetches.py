@@ -13,7 +13,7 @@ from flashsim.device.presets import load
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.runs.drives import DriveInUse, disk_of
 from flashsim.experiments.why.answers import RunWhy
-from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals, with_names
+from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
 from flashsim.experiments.why.paths import PhasePath, dies_and_reads, parts_of
 
 FETCHES = "fetches"
@@ -21,11 +21,11 @@ FETCHES = "fetches"
 
 def why_fetch(plan: FetchPlan, bound: int, device: str, page_size: int, *, exact: bool = False) -> RunWhy:
     """Take the fetches of a plan on a device apart, each a read of a page behind the one before; the formula has as many as the bound."""
-    mechanisms, size = {each.name: each for each in mechanisms_of(load(device))}, plan.graph.pages * page_size
+    size = plan.graph.pages * page_size
     requests = make_requests(READ, np.asarray(plan.pages, np.int64) * page_size, page_size, serial=True)
 
     def drive_with(ideals: Ideals) -> Device:
-        drive = IdealDrive(DriveInUse(device), with_names(mechanisms, ideals)).device(size)
+        drive = IdealDrive(DriveInUse(device), ideals).device(size)
         drive.load(0, size)
         return drive
 
@@ -33,13 +33,13 @@ def why_fetch(plan: FetchPlan, bound: int, device: str, page_size: int, *, exact
         ends = [drive_with(each).serve(requests, settle=False)["completed"].max(initial=0) for each in ideals]
         return [np.array([end], np.int64) for end in ends]
 
-    drive = drive_with(frozenset())
+    drive = drive_with(())
     drive.record_spans()
     completions, path = drive.serve(requests, settle=False), PhasePath(requests=len(requests))
     record = drive.spans()
     path.parts += parts_of(drive, record, requests, completions).sum(axis=0)
     path.add_reads(requests["operation"], requests["length"], dies_and_reads(record, completions))
     cost = PhaseCost(FETCHES, io_time=int(path.parts.sum()), reads=len(requests))
-    runs, disk = Counterfactuals(mechanisms.values(), evaluate, exact), disk_of(drive.preset, page_size)
+    runs, disk = Counterfactuals(mechanisms_of(load(device)), evaluate, exact), disk_of(drive.preset, page_size)
     each = (disk.seek_ms + disk.latency_ms + disk.page_transfer_ms) * MILLISECONDS
     return RunWhy(device, "", [cost], {FETCHES: path}, runs, [bound * each], [len(requests) * each])

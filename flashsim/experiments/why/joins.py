@@ -16,7 +16,7 @@ from flashsim.execution.run import ConcurrentRun, PhaseCost, Run
 from flashsim.experiments.formulas import comparison
 from flashsim.experiments.runs.joining import JoinResult, simulate_join
 from flashsim.experiments.why.answers import RunWhy
-from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals, with_names
+from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
 from flashsim.experiments.why.paths import PathObserver
 from models.haas import JoinCost
 from models.join_costs.base import PhaseCounts
@@ -35,15 +35,14 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
     if not result.drives:
         raise RefusedError("why: a real device does not tell what its parts do; join on a simulated one")
     held, observers, recording = result.drives[index], list[PathObserver](), RequestRecording()
-    mechanisms = {each.name: each for each in mechanisms_of(held.load())}
+    mechanisms = mechanisms_of(held.load())
 
     def observe(machine: Machine) -> PathObserver:
         observers.append(PathObserver(machine))
         return observers[0]
 
     def simulate(ideals: Sequence[Ideals], **rest: Any) -> Sequence[Run | ConcurrentRun]:
-        drives = [IdealDrive(held, with_names(mechanisms, each)) for each in ideals]
-        devices = [held, *drives]  # the first divides memory
+        devices = [held, *(IdealDrive(held, each) for each in ideals)]  # the first divides memory
         again = simulate_join(result.setting, result.files, devices, allocation=result.allocation, recording=recording, **rest)
         return again.runs
 
@@ -54,7 +53,7 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
     formula = comparison.formulas(result)[index]
     prices = [_formula_times(cost, formula) for cost in run.phases]
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
-    runs = Counterfactuals(mechanisms.values(), evaluate, exact)
+    runs = Counterfactuals(mechanisms, evaluate, exact)
     return RunWhy(run.machine, result.setting.algorithm, run.phases, observers[0].phases, runs, by_formula, counted)
 
 

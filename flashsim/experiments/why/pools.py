@@ -62,8 +62,7 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     transactions, whole = result.total("transactions", part), system.clients * (end - begin)
 
     def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
-        names = [[each.name for each in mechanisms if each.name in ideal] for ideal in ideals]
-        jobs = [study.job(result.design, result.without, states, each) for each in names]
+        jobs = [study.job(result.design, result.without, states, [each.name for each in ideal]) for ideal in ideals]
         results = make(jobs, Settings(jobs=cores()), progress)
         counts = [int(np.sum(results[job]["counts"]["transactions"][part])) for job in jobs]
         return [np.array([round(whole * transactions / max(1, count))]) for count in counts]

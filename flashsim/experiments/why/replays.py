@@ -18,7 +18,7 @@ from flashsim.experiments.replaying.simulated import ReplaySettings, replay
 from flashsim.experiments.replaying.survey import Survey
 from flashsim.experiments.runs.drives import ReadyDrive
 from flashsim.experiments.why.answers import REQUEST, RunWhy
-from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals, with_names
+from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
 from flashsim.experiments.why.paths import PhasePath, dies_and_reads, parts_of
 from traces.file.excerpt import Source
 
@@ -73,7 +73,7 @@ def why_replay(
     RefusedError
         The drive is an array or a station.
     """
-    held, mechanisms = ReadyDrive(device), {each.name: each for each in mechanisms_of(device.preset)}
+    held, mechanisms = ReadyDrive(device), mechanisms_of(device.preset)
     observed = held.device(0)
     parts, latencies, runs = _OperationPaths(observed), _LatencySums(), 1
 
@@ -89,9 +89,9 @@ def why_replay(
         if not ideal:
             return latencies.sums[own]
         if progress:
-            progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(sorted(ideal))}")
+            progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(each.name for each in ideal)}")
         totals = _LatencySums()
-        replay(source, IdealDrive(held, with_names(mechanisms, ideal)).device(0), settings, what, totals.add, limit)
+        replay(source, IdealDrive(held, ideal).device(0), settings, what, totals.add, limit)
         runs += 1
         return totals.sums[own]
 
@@ -102,4 +102,4 @@ def why_replay(
     costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
     paths = {OPERATIONS[each]: parts.paths[each] for each in own.tolist()}
     none = [float("nan")] * len(own)
-    return RunWhy(device.name, "", costs, paths, Counterfactuals(mechanisms.values(), evaluate, exact), none, none, unit=REQUEST)
+    return RunWhy(device.name, "", costs, paths, Counterfactuals(mechanisms, evaluate, exact), none, none, unit=REQUEST)

@@ -79,15 +79,16 @@ def test_an_ideal_drive_has_the_state_of_the_drive_that_it_is_of() -> None:
     assert ideal.preset.parameters == replace(used.preset.parameters, ideal="dies")
 
 
-def times_of(worths: dict[str, int], together: int = 0) -> tuple[list[Ideals], Counterfactuals]:
+def times_of(worths: dict[str, int], together: int = 0) -> tuple[list[frozenset[str]], Counterfactuals]:
     """Counterfactuals of two phases in which each mechanism costs so much, and two of them `together` as much again."""
-    seen = list[Ideals]()
+    seen = list[frozenset[str]]()
     first = frozenset(list(worths)[:2])
 
     def evaluate(ideals: list[Ideals]) -> list[Integers]:
-        seen.extend(ideals)
+        named = [frozenset(each.name for each in ideal) for ideal in ideals]
+        seen.extend(named)
         base = 1000 + sum(worths.values()) + together
-        return [np.array([base - sum(worths[name] for name in each) - together * bool(each & first), 7]) for each in ideals]
+        return [np.array([base - sum(worths[name] for name in each) - together * bool(each & first), 7]) for each in named]
 
     return seen, Counterfactuals([DeviceMechanism(name, name, f"{name} costs") for name in worths], evaluate)
 

@@ -65,7 +65,8 @@ def test_shapley_values_share_an_interaction_evenly() -> None:
     alone = {"a": 100, "b": 30, "c": 5}
 
     def evaluate(ideals: list[Ideals]) -> list[Any]:
-        return [np.array([1000 - sum(alone[each] for each in ideal) - 60 * ({"a", "b"} <= ideal)]) for ideal in ideals]
+        named = [{each.name for each in ideal} for ideal in ideals]
+        return [np.array([1000 - sum(alone[each] for each in names) - 60 * ({"a", "b"} <= names)]) for names in named]
 
     runs = Counterfactuals([DeviceMechanism(name, name, name) for name in alone], evaluate, exact=True)
     values = {each.mechanism.name: each.shapley for each in runs.worths}
