@@ -40,8 +40,8 @@ MUTANTS = {
     ),
     "changed pages leave memory before their records": (
         RECOVERY,
-        "            yield from self._force()\n            yield Write(PAGES",
-        "            yield Write(PAGES",
+        "            yield from self._force()\n            yield DurableWrite(PAGES",
+        "            yield DurableWrite(PAGES",
     ),
     "changed pages leave memory unwritten": (RECOVERY, "sorted(self.changed & leaving.keys())", "sorted(leaving.keys() - self.changed)"),
     "analysis begins at the checkpoint": (
