@@ -14,6 +14,8 @@ from flashsim.experiments.why.paths import PhasePath
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 #: Differences below this share of the formula need no cause; a further cause is named if it is at least this share of the first.
 _SMALL, _FURTHER = 0.01, 0.25
+#: Causes beyond so many times the difference cancel one another, and are shares of what it is a difference from.
+_MUCH = 2
 _REQUESTS, _IDEAL = "requests counted differently", "ideal device against the formula"
 _DIE = ("own", "reads", "programs", "erases", "collection", "merges", "map", "wear", "folding")
 
@@ -37,13 +39,16 @@ def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequenc
     if not along:
         return f"{ratio}."
     first = max(abs(seconds) for seconds in along.values())
+    cancel = not difference or (first > _MUCH * abs(difference) and against > 0)
+    base, of = (against, what) if cancel else (difference, "the difference")
 
-    def in_shares(seconds_of: dict[str, float]) -> str:
+    def in_shares(seconds_of: dict[str, float]) -> list[str]:
         large = {words: seconds for words, seconds in seconds_of.items() if abs(seconds) >= _FURTHER * first}
-        return "; ".join(f"{words} ({seconds / difference:.0%})" for words, seconds in large.items())
+        return [f"{words} ({seconds / base:{'+' if cancel else ''}.0%})" for words, seconds in large.items()] if base else [*large]
 
-    text = in_shares(along).replace("%)", "% of the difference)", 1) if difference else next(iter(along))
-    against_it = in_shares(away) if difference else ""
+    most, *others = in_shares(along)
+    text = "; ".join([most.replace("%)", f"% of {of})") if base else most, *others])
+    against_it = "; ".join(in_shares(away))
     return f"{ratio}: {text}{'; against that, ' if against_it else ''}{against_it}."
 
 
