@@ -12,11 +12,12 @@ from flashsim.apps.smart.timing import SmartMachine
 from flashsim.core.mechanisms import DeviceMechanism, changes_of
 from flashsim.core.request import Integers
 from flashsim.core.units import SECONDS
+from flashsim.device.latency_parts import parts_of
 from flashsim.device.mechanisms import mechanisms_of
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.why.answers import RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, Ideals
-from flashsim.experiments.why.paths import PhasePath, parts_of
+from flashsim.experiments.why.paths import PhasePath
 
 QUERY = "query"
 _PROCESSOR = DeviceMechanism("processor", "processor of the host", "the host works on rows")

@@ -21,6 +21,7 @@ from flashsim.core.parameters import check_once
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
 from flashsim.core.units import SECONDS, format_duration, format_size, parse_count
+from flashsim.device.latency_parts import parts_of
 from flashsim.device.smart.client import Polling
 from flashsim.device.smart.runtime import SmartDrive
 from flashsim.experiments.presentation.timeline import write_timeline
@@ -198,8 +199,9 @@ class QueryAnswer:
                 device, requests = timing.host_reads(self.machine, part, page_size)
                 device.record_spans()
                 completions = device.serve(requests, settle=False)
-                timeline.add_spans(device.spans())
-                timeline.add_requests(requests, completions)
+                spans = device.spans()
+                timeline.add_spans(spans)
+                timeline.add_requests(requests, completions, parts_of(device, spans, requests, completions))
 
     def frame(self) -> pa.Table:
         """The rows of the result; sums of integers as such where they are small enough."""

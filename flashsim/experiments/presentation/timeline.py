@@ -9,7 +9,7 @@ nanoseconds.  Format: "Trace Event Format", Google, 2016, JSON object format.
 import gzip
 import heapq
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from flashsim.core.errors import InvalidParameterError
 from flashsim.core.request import OPERATIONS, Completions, Integers, Requests
 from flashsim.core.spans import CAUSES, HOST, KINDS, LEVELS, SPAN, Spans, holds, server_names
 from flashsim.core.units import MICROSECONDS, NEVER, format_duration
+from flashsim.device.latency_parts import PARTS
 
 #: Processes and their first threads; a viewer takes a thread with the number of its process for the main one.
 HOST_PROCESS, DRIVE_PROCESS = 1, 2
@@ -62,8 +63,11 @@ class Timeline:
         if len(visible):
             self._spans = np.concatenate([self._spans, visible])
 
-    def add_requests(self, requests: Mapping[str, Integers] | Requests, completions: Completions) -> None:
-        """Take requests (`operation`, `offset`, `length`, shape (n,)) that have completed, in order of their ids, after their spans."""
+    def add_requests(self, requests: Mapping[str, Integers] | Requests, completions: Completions, parts: Integers | None = None) -> None:
+        """Take requests (`operation`, `offset`, `length`, shape (n,)) that have completed, in order of their ids, after their spans.
+
+        A request shows the `parts` of its latency (`flashsim.device.latency_parts`), shape (n, parts), if they are known.
+        """
         if not len(completions):
             return
         ready = self._spans["request"] <= completions["id"][-1]
@@ -73,12 +77,13 @@ class Timeline:
         visible = visible[np.argsort(completions["started"][visible], kind="stable")]
         columns = [completions[name][visible].tolist() for name in ("id", "submitted", "started", "completed")]
         columns += [column[visible].tolist() for column in (requests["operation"], requests["offset"], requests["length"])]
-        for request in zip(*columns, strict=True):
-            self._write(self._request(request, groups.pop(request[0], [])))
+        of_each = [[]] * len(visible) if parts is None else parts[visible].tolist()
+        for request, own in zip(zip(*columns, strict=True), of_each, strict=True):
+            self._write(self._request(request, own, groups.pop(request[0], [])))
         for others in groups.values():
             self._write(self._part(span) for span in others)
 
-    def _request(self, request: tuple[int, ...], spans: list[tuple[int, ...]]) -> Iterator[str]:
+    def _request(self, request: tuple[int, ...], parts: Sequence[int], spans: list[tuple[int, ...]]) -> Iterator[str]:
         number, arrival, start, end, operation, offset, length = request
         name = OPERATIONS[operation]
         lane, fresh = self._lanes.take(start, end)
@@ -89,9 +94,10 @@ class Timeline:
             wait = f'"cat":"queueing","name":"queued {name}","id":"{number:#x}","pid":{HOST_PROCESS},"tid":{_FIRST_LANE}'
             yield f'{{"ph":"b",{wait},"ts":{_us(arrival)},"args":{{"request":{number}}}}}'
             yield f'{{"ph":"e",{wait},"ts":{_us(start)}}}'
+        more = "".join(f',"{title}, us":{_us(time)}' for title, time in zip(PARTS.values(), parts, strict=False) if time)
         yield (
             f'{{"ph":"X","cat":"request","name":"{name}","pid":{HOST_PROCESS},"tid":{thread},"ts":{_us(start)},'
-            f'"dur":{_us(end - start)},"args":{{"request":{number},"offset":{offset},"length":{length}}}}}'
+            f'"dur":{_us(end - start)},"args":{{"request":{number},"offset":{offset},"length":{length}{more}}}}}'
         )
         flow = f'"cat":"flow","name":"request","id":{number}'
         if spans:

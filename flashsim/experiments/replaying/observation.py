@@ -13,6 +13,7 @@ from flashsim.core.request import Completions, Integers
 from flashsim.core.spans import CAUSES, FOLD, GC, MERGE, SPAN, WEAR, Spans, holds
 from flashsim.core.units import MILLISECONDS, NEVER
 from flashsim.device.device import Device
+from flashsim.device.latency_parts import parts_of
 from flashsim.experiments.presentation.tables import spread
 from flashsim.experiments.presentation.timeline import Timeline
 from traces.summary.histogram import Histogram
@@ -161,6 +162,7 @@ class Observation:
 
     def __init__(self, device: Device, timeline: Timeline | None = None, record: bool = False) -> None:
         self._device, self._timeline, parameters = device, timeline, device.preset.flash
+        self._record = np.zeros(0, SPAN)  # of requests that have not been handed out
         self.history = CounterHistory(parameters.unit_size) if parameters else None
         if self.history:
             self.history.take(device.now, device.statistics())
@@ -184,6 +186,7 @@ class Observation:
             self.pauses.add(spans)
             if self._timeline:
                 self._timeline.add_spans(spans)
+                self._record = np.concatenate([self._record, spans])
 
     def finish(self) -> None:
         self.look()
@@ -194,4 +197,6 @@ class Observation:
         """Requests (columns of the trace schema) have completed, in the order of their ids."""
         if self._timeline:
             columns = {name: batch.column(name).to_numpy(zero_copy_only=False) for name in ("operation", "offset", "length")}
-            self._timeline.add_requests(columns, completions)
+            parts = parts_of(self._device, self._record, columns, completions) if self.pauses else None
+            self._timeline.add_requests(columns, completions, parts)
+            self._record = self._record[self._record["end"] >= completions["submitted"].min(initial=NEVER)]

@@ -8,13 +8,14 @@ from algorithms.page_access.plan import FetchPlan
 from flashsim.core.request import READ, Integers, make_requests
 from flashsim.core.units import MILLISECONDS
 from flashsim.device.device import Device
+from flashsim.device.latency_parts import parts_of
 from flashsim.device.mechanisms import mechanisms_of
 from flashsim.device.presets import load
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.runs.drives import DriveInUse, disk_of
 from flashsim.experiments.why.answers import RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
-from flashsim.experiments.why.paths import PhasePath, dies_and_reads, parts_of
+from flashsim.experiments.why.paths import PhasePath, dies_and_reads
 
 FETCHES = "fetches"
 

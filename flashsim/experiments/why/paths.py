@@ -10,9 +10,8 @@ from flashsim.core import spans
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import READ, Completions, Integers, Requests
 from flashsim.core.spans import Spans
-from flashsim.device.device import Device
+from flashsim.device.latency_parts import PARTS, parts_of
 from flashsim.execution.machine import Machine
-from flashsim.experiments.why.parts import PARTS, parts_of_disk, parts_of_flash
 
 
 @dataclass
@@ -34,13 +33,6 @@ class PhasePath:
             those = cells[(operations == READ) & (lengths == length)]
             counts = self.reads.setdefault(length, [0, 0, 0])
             self.reads[length] = [counts[0] + len(those), *(counts[1:] + those.sum(axis=0)).tolist()]
-
-
-def parts_of(device: Device, record: Spans, requests: Requests, completions: Completions) -> Integers:
-    """Parts of the latencies of requests that a device has completed, shape (requests, `PARTS`), ns."""
-    if (drive := device.preset.flash) is not None:
-        return parts_of_flash(record, requests["operation"].astype(np.int64), completions, drive)
-    return parts_of_disk(record, completions)
 
 
 class PathObserver:

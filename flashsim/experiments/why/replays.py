@@ -12,6 +12,7 @@ from flashsim.core.protocols import Progress
 from flashsim.core.request import OPERATIONS, Completions, Integers, make_requests, response_times
 from flashsim.core.spans import SPAN
 from flashsim.device.device import Device
+from flashsim.device.latency_parts import parts_of
 from flashsim.device.mechanisms import mechanisms_of
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.replaying.simulated import ReplaySettings, replay
@@ -19,7 +20,7 @@ from flashsim.experiments.replaying.survey import Survey
 from flashsim.experiments.runs.drives import ReadyDrive
 from flashsim.experiments.why.answers import REQUEST, RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
-from flashsim.experiments.why.paths import PhasePath, dies_and_reads, parts_of
+from flashsim.experiments.why.paths import PhasePath, dies_and_reads
 from traces.file.excerpt import Source
 
 #: Columns of a trace that the parts of a request depend on.

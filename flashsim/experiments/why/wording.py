@@ -8,7 +8,7 @@ import numpy as np
 
 from flashsim.core.mechanisms import DeviceMechanism
 from flashsim.core.units import SECONDS, format_duration, format_size
-from flashsim.experiments.why.parts import PARTS
+from flashsim.device.latency_parts import PARTS
 from flashsim.experiments.why.paths import PhasePath
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

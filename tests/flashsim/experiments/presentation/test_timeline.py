@@ -126,8 +126,12 @@ def test_replays_draw_timelines_that_obey_the_rules(preset: str, flashsim: Run, 
     document = load(Path("t.json.gz"))
     assert document["otherData"]["parameters"]["device"] == preset
     events = check(document)
-    assert len([event for event in events["X"] if event["pid"] == 1]) == 400
-    assert len(events["s"]) == len(events["f"]) == (0 if preset.startswith("toshiba") else 400)
+    requests = [event for event in events["X"] if event["pid"] == 1]
+    assert len(requests) == 400 and len(events["s"]) == len(events["f"]) == (0 if preset.startswith("toshiba") else 400)
+    for request in requests if not preset.startswith("toshiba") else []:
+        parts = {name.removesuffix(", us"): time for name, time in request["args"].items() if name.endswith(", us")}
+        before = sum(parts.pop(name, 0) for name in ("wait for a command slot", "submission"))
+        assert before >= 0 and sum(parts.values()) == pytest.approx(request["dur"], abs=0.001 * len(parts))
 
 
 def test_measured_requests_of_a_benchmark_are_drawn(flashsim: Run) -> None:

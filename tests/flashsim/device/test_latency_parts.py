@@ -12,7 +12,7 @@ from flashsim.core.host_queue import one_command_each
 from flashsim.core.request import READ, WRITE, Completions, Integers, Requests, make_requests
 from flashsim.core.rng import generator
 from flashsim.device.block_layer import split
-from flashsim.experiments.why.parts import PARTS, parts_of_disk, parts_of_flash
+from flashsim.device.latency_parts import PARTS, parts_of_disk, parts_of_flash
 from flashsim.hdd.engine.drive import HddEngine
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.parameters import SsdParameters

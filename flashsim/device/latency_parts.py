@@ -4,6 +4,7 @@ The parts of a request sum to its latency, ns for ns.  They lie along one chain:
 each server that served it and each wait before.  A wait counts for what held the server meanwhile.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numba import types
 from flashsim.core import spans
 from flashsim.core.kernel import kernel_of, lean_kernel
 from flashsim.core.records import MATRIX, VECTOR
-from flashsim.core.request import READ, WRITE, Completions, Integers
+from flashsim.core.request import READ, WRITE, Completions, Integers, Requests
 from flashsim.core.spans import Spans
+from flashsim.device.device import Device
 from flashsim.ssd.parameters import SsdParameters
 
 #: Parts of a latency, by name.
@@ -73,6 +75,13 @@ _T_SUBMITTED, _T_STARTED, _T_COMPLETED, _T_OPERATION = range(4)
 _D_DIES, _D_CHANNELS, _D_READ, _D_WRITE, _D_AT_DIE, _D_AT_LINK, _D_BEHIND = range(7)
 #: In the place of a page: any anchor, and no page's.
 _ANY, _NONE = -2, -3
+
+
+def parts_of(device: Device, record: Spans, requests: Mapping[str, Integers] | Requests, completions: Completions) -> Integers:
+    """Parts of the latencies of requests that a device has completed, shape (requests, `PARTS`), ns."""
+    if (drive := device.preset.flash) is not None:
+        return parts_of_flash(record, requests["operation"].astype(np.int64), completions, drive)
+    return parts_of_disk(record, completions)
 
 
 def parts_of_disk(record: Spans, completions: Completions) -> Integers:
