@@ -1,7 +1,7 @@
 """The answer to why a run took its time: phases by parts, by mechanisms, and against the formula."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,12 @@ from flashsim.core.units import SECONDS
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.why.counterfactuals import Counterfactuals
 from flashsim.experiments.why.paths import PhasePath
-from flashsim.experiments.why.wording import Cause, sentence
+from flashsim.experiments.why.wording import IDEAL, REQUESTS, Cause, sentence
 
 #: Units of which steps are a mean.
 REQUEST, TRANSACTION = "request", "transaction"
+#: Counts that differ by no larger share are alike.
+_ALIKE = 0.05
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,12 @@ class RunWhy:
     unit: str = ""
     #: The cost of mechanisms by the formula, ns, by name, in the order in which they are removed from the run.
     by_formula: Mapping[str, float] = field(default_factory=dict)
+    #: Requests and pages of each phase by the formula, if they are known, and whether these are lower bounds.
+    expected: Sequence[tuple[int, int, bool]] = ()
 
     @property
     def title(self) -> str:
         return f"{self.what} on {self.device}" if self.what else self.device
-
-    def transaction_waits(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Seconds that a transaction waits for each part, and its reads for which it does, by title; of systems of pools."""
-        (path,) = self.paths.values()
-        titles, each = list(path.names.values()), max(1, path.requests)
-        waits = {title: int(time) / SECONDS / each for title, time in zip(titles, path.parts, strict=True)}
-        return waits, {path.names[name]: count / each for name, count in path.visits.items()}
 
     def path_rows(self) -> list[dict[str, Any]]:
         """One row per phase and part of its time: ``seconds``, per request of the phase, and as a ``share``; they sum to what elapsed."""
@@ -110,7 +107,7 @@ class RunWhy:
         else:
             removed = {name: time - self.by_formula.get(name, 0.0) for name, time in removed.items()}
             rest = ideal - counted + sum(self.by_formula.values())
-            steps = [("formula", formula), ("requests counted differently", counted - formula), ("ideal device against the formula", rest)]
+            steps = [("formula", formula), (REQUESTS, counted - formula), (IDEAL, rest)]
         steps += [(worth.mechanism.title, removed[worth.mechanism.name]) for worth in self.runs.worths if removed[worth.mechanism.name]]
         return [*steps, ("run", run)]
 
@@ -125,6 +122,9 @@ class RunWhy:
     def _causes(self, steps: Mapping[str, float]) -> list[Cause]:
         by_title = {worth.mechanism.title: worth.mechanism for worth in self.runs.worths}
         causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
+        causes = [replace(each, words=self._counts_in_words()) if each.title == REQUESTS else each for each in causes]
+        if self.by_formula and "formula" in steps:  # which knows them too
+            causes = [replace(each, words=_beyond_formula(each)) if each.mechanism else each for each in causes]
         against = steps.get("formula", steps.get("ideal device", 0.0))
         side = 1 if steps["run"] >= against else -1
         return sorted((each for each in causes if each.title != "ideal device"), key=lambda each: -side * each.seconds)
@@ -143,6 +143,18 @@ class RunWhy:
         formula = steps.get("formula")
         against = steps["ideal device"] if formula is None else formula
         return sentence(steps["run"], against, self._causes(steps), paths, formula is not None)
+
+    def _counts_in_words(self) -> str:
+        """How many requests, pages or seeks the run has, and how many the formula, in the phase in which that costs most."""
+        number = int(np.nanargmax(np.abs(np.subtract(self.counted, self.formula))))
+        cost = self.costs[number]
+        if not self.expected:
+            return ""
+        *expected, is_bound = self.expected[number]
+        for what, made, counted in zip(("requests", "pages"), (cost.requests, cost.pages), expected, strict=True):
+            if abs(made - counted) > _ALIKE * max(1, counted):
+                return f"{cost.name} has {made:,} {what} where the formula counts {counted:,}{' as a lower bound' if is_bound else ''}"
+        return f"{cost.name} does not seek as often as the formula counts"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready: the sentence, phases with the parts of their time and steps from the formula, and mechanisms; ns."""
@@ -168,3 +180,8 @@ class RunWhy:
             "device": self.device, "sentence": self.sentence, "phases": phases, "mechanisms": mechanisms,
             "interaction": int(self.runs.interaction.sum()), "runs": self.runs.runs,
         }  # fmt: skip
+
+
+def _beyond_formula(cause: Cause) -> str:
+    """A mechanism of which the cost by the formula has been taken off."""
+    return f"{cause.title} costs {'more' if cause.seconds > 0 else 'less'} than by the formula"

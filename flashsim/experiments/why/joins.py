@@ -51,15 +51,19 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
 
     (run,) = simulate([], observer=observe)
     formula = comparison.formulas(result)[index]
-    prices = [_formula_times(cost, formula) for cost in run.phases]
+    phases = [next((each for each in formula.phases if each.name == cost.name), None) if formula else None for cost in run.phases]
+    prices = [_formula_times(cost, phase, formula) for cost, phase in zip(run.phases, phases, strict=True)]
+    counts = [
+        (each.reads.requests + each.writes.requests, each.reads.pages + each.writes.pages, each.is_bound) if each else (0, 0, False)
+        for each in phases
+    ]
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
-    runs = Counterfactuals(mechanisms, evaluate, exact)
-    return RunWhy(run.machine, result.setting.algorithm, run.phases, observers[0].phases, runs, by_formula, counted)
+    runs, name = Counterfactuals(mechanisms, evaluate, exact), result.setting.algorithm
+    return RunWhy(run.machine, name, run.phases, observers[0].phases, runs, by_formula, counted, expected=counts)
 
 
-def _formula_times(cost: PhaseCost, formula: JoinCost | None) -> tuple[float, float]:
+def _formula_times(cost: PhaseCost, phase: PhaseCounts | None, formula: JoinCost | None) -> tuple[float, float]:
     """I/O time of a phase by the formula, ns, and by its prices with the run's counts."""
-    phase = next((each for each in formula.phases if each.name == cost.name), None) if formula else None
     if phase is None or formula is None:
         return np.nan, np.nan
     return phase.seconds(formula.disk) * SECONDS, _with_counts(phase, cost).seconds(formula.disk) * SECONDS

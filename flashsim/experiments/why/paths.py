@@ -24,7 +24,7 @@ class PhasePath:
     reads: dict[int, list[int]] = field(default_factory=dict)
     #: Titles of the parts, by name.
     names: Mapping[str, str] = field(default_factory=lambda: PARTS)
-    #: Requests that parts of transactions consist of, by name.
+    #: What transactions ask of devices, by title.
     visits: Mapping[str, int] = field(default_factory=dict)
 
     def add_reads(self, operations: Any, lengths: Any, cells: Integers) -> None:

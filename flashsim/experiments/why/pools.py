@@ -28,6 +28,13 @@ WAITS = {
 }  # fmt: skip
 
 
+#: Requests of transactions and pages that they write, by counter.
+_VISITS = {
+    "disk_reads": "reads of the disks", "disk_pages_written": "pages written to the disks", "ssd_reads": "reads of the SSD",
+    "ssd_writes": "pages written to the SSD",
+}  # fmt: skip
+
+
 class Waits:
     """What clients wait for from one time to another, ns, and their reads, by purpose: from the requests of a run."""
 
@@ -72,7 +79,7 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     for name, each in (("processor", system.work), ("think", system.think)):
         times[name] = min(each * transactions, whole - sum(times.values()))
     times["other"] = whole - sum(times.values())
-    visits = {name: count for name, count in waits.reads.items() if name in WAITS}
+    visits = {title: result.total(name, part) for name, title in _VISITS.items() if system.ssd or "ssd" not in name}
     path = PhasePath(np.array([times[name] for name in WAITS]), transactions, {}, WAITS, visits)
     cost = PhaseCost(TRANSACTIONS, io_time=whole, reads=sum(waits.reads.values()))
     formula, counted, worths = _formula(study, result, runs)

@@ -28,15 +28,13 @@ _OF_REQUESTS = ("operation", "offset", "length")
 
 
 class _LatencySums:
-    """Latencies of requests by operation, all together, ns, shape (operations,); and their number."""
+    """Latencies of requests by operation, all together, ns, shape (operations,)."""
 
     def __init__(self) -> None:
-        self.sums, self.counts = np.zeros(len(OPERATIONS), np.int64), np.zeros(len(OPERATIONS), np.int64)
+        self.sums = np.zeros(len(OPERATIONS), np.int64)
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
-        operations = batch.column("operation").to_numpy().astype(np.int64)
-        np.add.at(self.sums, operations, response_times(completions))
-        np.add.at(self.counts, operations, 1)
+        np.add.at(self.sums, batch.column("operation").to_numpy().astype(np.int64), response_times(completions))
 
 
 class _OperationPaths:
@@ -75,20 +73,16 @@ def why_replay(
         The drive is an array or a station.
     """
     held, mechanisms = ReadyDrive(device), mechanisms_of(device.preset)
-    observed = held.device(0)
-    parts, latencies, runs = _OperationPaths(observed), _LatencySums(), 1
-
-    def observe(batch: pa.RecordBatch, completions: Completions) -> None:
-        parts.add(batch, completions)
-        latencies.add(batch, completions)
-
-    replay(source, observed, settings, what, observe, limit)
-    own = np.flatnonzero(latencies.counts)
+    observed, runs = held.device(0), 1
+    paths = _OperationPaths(observed)
+    replay(source, observed, settings, what, paths.add, limit)
+    own = sorted(paths.paths)
+    base = np.array([paths.paths[each].parts.sum() for each in own], np.int64)
 
     def sums_of(ideal: Ideals) -> Integers:
         nonlocal runs
         if not ideal:
-            return latencies.sums[own]
+            return base
         if progress:
             progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(each.name for each in ideal)}")
         totals = _LatencySums()
@@ -100,7 +94,7 @@ def why_replay(
         with ThreadPoolExecutor(cores()) as pool:
             return list(pool.map(sums_of, ideals))
 
-    costs = [PhaseCost(OPERATIONS[each], io_time=int(latencies.sums[each])) for each in own]
-    paths = {OPERATIONS[each]: parts.paths[each] for each in own.tolist()}
+    costs = [PhaseCost(OPERATIONS[each], io_time=int(time)) for each, time in zip(own, base, strict=True)]
+    of_each = {OPERATIONS[each]: paths.paths[each] for each in own}
     none = [float("nan")] * len(own)
-    return RunWhy(device.name, "", costs, paths, Counterfactuals(mechanisms, evaluate, exact), none, none, unit=REQUEST)
+    return RunWhy(device.name, "", costs, of_each, Counterfactuals(mechanisms, evaluate, exact), none, none, unit=REQUEST)

@@ -16,7 +16,9 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _SMALL, _FURTHER = 0.01, 0.25
 #: Causes beyond so many times the difference cancel one another, and are shares of what it is a difference from.
 _MUCH = 2
-_REQUESTS, _IDEAL = "requests counted differently", "ideal device against the formula"
+#: Steps that are no mechanisms.
+REQUESTS, IDEAL = "requests counted differently", "ideal device against the formula"
+_BY_WORD_LINE = "word_lines"
 _DIE = ("own", "reads", "programs", "erases", "collection", "merges", "map", "wear", "folding")
 
 
@@ -27,6 +29,8 @@ class Cause:
     title: str
     seconds: float
     mechanism: DeviceMechanism | None = None
+    #: What it is in a sentence, if more is known of it than its title.
+    words: str = ""
 
 
 def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequence[PhasePath], formula: bool) -> str:
@@ -54,22 +58,26 @@ def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequenc
 
 def _by_words(causes: Sequence[Cause], paths: Sequence[PhasePath]) -> dict[str, float]:
     """Seconds of causes by their words, in their order; those that read alike are one."""
-    result = dict[str, float]()
+    result, names = dict[str, float](), {cause.mechanism.name for cause in causes if cause.mechanism}
     for cause in causes:
         words = in_words(cause, paths)
+        if _BY_WORD_LINE in names and words.startswith("reads of "):
+            words = f"{words}, as consecutive pages share a word line"
         result[words] = result.get(words, 0.0) + cause.seconds
     return result
 
 
 def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
     """A cause as a main clause, from what requests waited for."""
-    if cause.title == _REQUESTS:
+    if cause.words:
+        return cause.words
+    if cause.title == REQUESTS:
         return f"there are {'more' if cause.seconds > 0 else 'fewer'} requests, pages or seeks than the formula counts"
-    if cause.title == _IDEAL:
+    if cause.title == IDEAL:
         amount = format_duration(round(abs(cause.seconds) * SECONDS))
         return f"requests that wait for nothing take {amount} {'more' if cause.seconds > 0 else 'less'} than by the formula's figures"
     assert cause.mechanism is not None
-    if cause.mechanism.name in ("dies", "word_lines"):
+    if cause.mechanism.name in ("dies", _BY_WORD_LINE):
         return _busy_dies(paths) or cause.mechanism.sentence
     return cause.mechanism.sentence
 

@@ -47,7 +47,9 @@ def test_writes_cost_the_disks_their_time() -> None:
 
 def test_an_ssd_that_serves_reads_is_why_a_design_is_faster() -> None:
     difference = fs.why(system("none"), system("lc"))
-    assert difference.title.startswith("lc is") and "fewer reads of the disks" in difference.title
+    assert difference.title.startswith("lc is") and "waiting for the disks" in difference.title
+    reads = [float(words.split()[0].strip(",")) for words in difference.title.split("per transaction ")[1].split(" instead of ")[:2]]
+    assert reads[0] < reads[1] and "reads of the disks instead of" in difference.title
     first, *changes, last = difference.summary()["seconds"].tolist()
     assert first + sum(changes) == pytest.approx(last)
 
