@@ -24,6 +24,9 @@ class DeviceMechanism:
     decides: str = ""
     #: It is a wait for a server, which other mechanisms keep busy.
     is_wait: bool = False
+    #: Requests come one after another; and whether it is removed before all others (-1) or behind them (1).
+    one_at_a_time: bool = False
+    rank: int = 0
 
 
 def changes_of(mechanisms: tuple[DeviceMechanism, ...]) -> dict[str, Any]:

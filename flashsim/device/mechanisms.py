@@ -12,6 +12,12 @@ _COMMANDS = DeviceMechanism(
 )
 
 
+def load_on(preset: Preset) -> DeviceMechanism:
+    """Requests at the same time, which is what their other mechanisms leave on a flash drive, and comes before seeks on a disk."""
+    words = "load", "requests at the same time", "requests wait for one another"
+    return DeviceMechanism(*words, one_at_a_time=True, decides="when requests come", rank=1 if preset.flash else -1)
+
+
 def mechanisms_of(preset: Preset) -> list[DeviceMechanism]:
     """The mechanisms that a single drive has; RefusedError: it is an array, or a station."""
     if preset.flash is not None and preset.array is None:

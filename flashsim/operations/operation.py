@@ -142,7 +142,7 @@ def _parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any],
     for name, field in fields(function).items():
         if field.parse and not (values[name] is None and field.default is None):
             values[name] = _parse(field.parse, values[name], titles[name])
-        if isinstance(field.needs, str) and arguments[name] != field.default and arguments[field.needs] is None:
+        if isinstance(field.needs, str) and arguments[name] != field.default and arguments[field.needs] in (None, False):
             raise RefusedError(f"{titles[name]}: it needs {titles[field.needs]}")
         if callable(field.needs) and arguments[name]:
             field.needs(arguments, titles[name])

@@ -10,12 +10,16 @@ from flashsim.core.units import SECONDS
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.why.counterfactuals import Counterfactuals
 from flashsim.experiments.why.paths import PhasePath
-from flashsim.experiments.why.wording import IDEAL, REQUESTS, Cause, sentence
+from flashsim.experiments.why.wording import IDEAL, REQUESTS, Cause, in_words, sentence
 
 #: Units of which steps are a mean.
 REQUEST, TRANSACTION = "request", "transaction"
 #: Counts that differ by no larger share are alike.
 _ALIKE = 0.05
+#: Share at which waiting for other requests, which says little, counts in the order of causes.
+_OF_LOAD = 0.5
+#: Costs that differ by no larger share are equal.
+_EQUAL = 0.01
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,9 @@ class RunWhy:
     unit: str = ""
     #: The cost of mechanisms by the formula, ns, by name, in the order in which they are removed from the run.
     by_formula: Mapping[str, float] = field(default_factory=dict)
+    #: Of what the requests depend besides the device, and the device: two runs with equal ones can be compared.
+    key: Any = None
+    preset: Any = None
     #: Requests and pages of each phase by the formula, if they are known, and whether these are lower bounds.
     expected: Sequence[tuple[int, int, bool]] = ()
 
@@ -122,12 +129,14 @@ class RunWhy:
     def _causes(self, steps: Mapping[str, float]) -> list[Cause]:
         by_title = {worth.mechanism.title: worth.mechanism for worth in self.runs.worths}
         causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
-        causes = [replace(each, words=self._counts_in_words()) if each.title == REQUESTS else each for each in causes]
+        causes = [replace(each, words=self._counts_in_words()) if each.title == REQUESTS else self._with_ties(each) for each in causes]
         if self.by_formula and "formula" in steps:  # which knows them too
             causes = [replace(each, words=_beyond_formula(each)) if each.mechanism else each for each in causes]
         against = steps.get("formula", steps.get("ideal device", 0.0))
         side = 1 if steps["run"] >= against else -1
-        return sorted((each for each in causes if each.title != "ideal device"), key=lambda each: -side * each.seconds)
+        weights = [_OF_LOAD if each.mechanism and each.mechanism.one_at_a_time else 1.0 for each in causes]
+        ordered = sorted(zip(causes, weights, strict=True), key=lambda pair: -side * pair[0].seconds * pair[1])
+        return [each for each, _ in ordered if each.title != "ideal device"]
 
     @property
     def sentence(self) -> str:
@@ -143,6 +152,18 @@ class RunWhy:
         formula = steps.get("formula")
         against = steps["ideal device"] if formula is None else formula
         return sentence(steps["run"], against, self._causes(steps), paths, formula is not None)
+
+    def _with_ties(self, cause: Cause) -> Cause:
+        """A cause with another mechanism that costs as much alone, and of which nothing is left behind it."""
+        own = next((worth for worth in self.runs.worths if worth.mechanism == cause.mechanism), None)
+        cost = int(own.alone.sum()) if own else 0
+        for worth in self.runs.worths if cost else ():
+            if worth is not own and not worth.removed.any() and abs(int(worth.alone.sum()) - cost) <= _EQUAL * abs(cost):
+                return replace(
+                    cause,
+                    words=f"{in_words(cause, [*self.paths.values()])}, and {worth.mechanism.sentence}, either of which alone costs as much",
+                )
+        return cause
 
     def _counts_in_words(self) -> str:
         """How many requests, pages or seeks the run has, and how many the formula, in the phase in which that costs most."""
@@ -162,6 +183,8 @@ class RunWhy:
         for number, cost in enumerate(self.costs):
             path = self.paths.get(cost.name, PhasePath())
             steps = {title: round(time) for title, time in self._steps([number])}
+            ideal = IDEAL if IDEAL in steps else "ideal device"
+            steps[ideal] += 2 * steps["run"] - sum(steps.values())  # so that rounded steps sum to the run
             phases.append({
                 "phase": cost.name, "elapsed": cost.total_time, "io": cost.io_time, "user": cost.user_time, "kernel": cost.kernel_time,
                 "requests": path.requests, "parts": {name: int(time) for name, time in zip(path.names, path.parts, strict=True) if time},

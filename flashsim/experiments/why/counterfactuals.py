@@ -72,6 +72,10 @@ class Worth:
     shapley: float | None = None
 
 
+def _prefixes(names: Sequence[str]) -> list[_Names]:
+    return [frozenset(names[:count]) for count in range(1, len(names) + 1)]
+
+
 class Counterfactuals:
     """What mechanisms are worth, by runs with each of them ideal, with all, with all but each, and with one after the other.
 
@@ -85,29 +89,38 @@ class Counterfactuals:
         every = frozenset(self.mechanisms)
         self._run([frozenset(), *(frozenset([name]) for name in self.mechanisms), every])
         alone = {name: self.base - self._times[frozenset([name])] for name in self.mechanisms}
+        shares = {name: _OF_WAIT if mechanism.is_wait else 1.0 for name, mechanism in self.mechanisms.items()}
+        sizes = {name: abs(int(cost.sum())) * shares[name] for name, cost in alone.items()}
         #: Names in the order of removal: by what they are worth alone, of all phases together.  Work goes before the server that is busy
         #: with it, where both are worth about the same.
-        shares = {name: _OF_WAIT if mechanism.is_wait else 1.0 for name, mechanism in self.mechanisms.items()}
-        self.order = sorted(self.mechanisms, key=lambda name: -abs(int(alone[name].sum())) * shares[name])
-        worth = [name for name in self.order if alone[name].any()]
-        prefixes = [frozenset(worth[:count]) for count in range(1, len(worth) + 1)]
-        runs = [each for each in prefixes if each not in self._times]
-        room = 2 * len(self.mechanisms) + 2 - len(self._times) - len(runs)
-        others = [every - {name} for name in self.order]
-        self._run([*runs, *[each for each in others if each not in self._times][: max(0, room)]])
-        shapley = self._shapley(worth[:_LARGEST]) if exact else {}
-        self.worths = [replace(each, shapley=shapley.get(each.mechanism.name)) for each in self._worths(alone, every)]
+        self.order = sorted(self.mechanisms, key=lambda name: (self.mechanisms[name].rank, not sizes[name], -sizes[name]))
+        removal = [name for name in self.order if alone[name].any()]
+        self._run(_prefixes(removal))
+        if (self._times[frozenset(removal)] != self._times[every]).any():  # some cost nothing alone, but something behind others
+            removal = self.order
+            self._run(_prefixes(removal))
+        worths = list(self._worths(alone, removal))
+        room = 2 * len(self.mechanisms) + 2 - len(self._times)
+        largest = sorted(worths, key=lambda worth: -int(np.abs(worth.removed).sum()))
+        others = [every - {worth.mechanism.name} for worth in largest]
+        self._run([each for each in others if each not in self._times][: max(0, room)])
+        shapley = self._shapley([name for name in self.order if alone[name].any()][:_LARGEST]) if exact else {}
+        last = {name: self._times.get(every - {name}) for name in self.mechanisms}
+        self.worths = [
+            replace(
+                each,
+                last=None if (time := last[each.mechanism.name]) is None else time - self.all_ideal,
+                shapley=shapley.get(each.mechanism.name),
+            )
+            for each in worths
+        ]
 
-    def _worths(self, alone: Mapping[str, Integers], every: _Names) -> Iterable[Worth]:
-        removed = _Names()
+    def _worths(self, alone: Mapping[str, Integers], removal: Sequence[str]) -> Iterable[Worth]:
+        before = _Names()
         for name in self.order:
-            before, removed = removed, removed | {name}
-            known = removed in self._times
-            step = self._times[before] - self._times[removed] if known else np.zeros_like(self.base)
-            rest = every - {name}
-            last = self._times[rest] - self._times[every] if rest in self._times else None
-            yield Worth(self.mechanisms[name], alone[name], last, step)
-            removed = removed if known else before
+            after = before | {name} if name in removal else before
+            yield Worth(self.mechanisms[name], alone[name], None, self._times[before] - self._times[after])
+            before = after
 
     def _shapley(self, names: Sequence[str]) -> dict[str, float]:
         """Shapley values of mechanisms, all others as they are, ns of all phases."""

@@ -22,9 +22,14 @@ class RunDifference:
     other: RunWhy
 
     def __post_init__(self) -> None:
-        if self.one.unit != self.other.unit:
+        one, other = self.one, self.other
+        if one.unit != other.unit:
             raise RefusedError("why: one is a join, a replay or a system of pools, and the other is not")
-        if not (self._same_requests or self.one.device == self.other.device or self.one.unit == TRANSACTION):
+        if one.unit == TRANSACTION and one.key != other.key:
+            raise RefusedError(
+                "why: the systems of pools differ in more than their designs and devices; compare those of one workload and size"
+            )
+        if not (self._same_requests or one.preset == other.preset):
             raise RefusedError(
                 "why: the runs make other requests by design, and on other devices, so that neither can be told from the other; "
                 "the same join divides memory alike on both with " + option("buffers-for")
@@ -33,7 +38,7 @@ class RunDifference:
     @property
     def _same_requests(self) -> bool:
         counts = [[(cost.name, cost.reads, cost.writes, cost.pages) for cost in why.costs] for why in (self.one, self.other)]
-        return counts[0] == counts[1]
+        return self.one.key == self.other.key and (counts[0] == counts[1] or self.one.unit != "")
 
     def steps(self) -> list[tuple[str, float]]:
         """From the first run to the second, in seconds: what each mechanism costs more there, and what an ideal device does.
@@ -44,6 +49,8 @@ class RunDifference:
         names = [
             why.device if same_run else why.what if self.one.device == self.other.device else why.title for why in (self.one, self.other)
         ]
+        if names[0] == names[1]:
+            names = [f"{name} ({place})" for name, place in zip(names, ("first", "second"), strict=True)]
         ends = [(name, why.total_steps()[-1][1]) for name, why in zip(names, (self.one, self.other), strict=True)]
         changes = sorted(((title, time) for title, time in self._mechanisms().items() if time), key=lambda step: -abs(step[1]))
         return [ends[0], *changes, ends[1]]
@@ -62,7 +69,7 @@ class RunDifference:
             return f"{one} and {other} take equally long."
         names = (other, one) if difference < 0 else (one, other)
         along = sorted(((title, seconds / difference) for title, seconds in changes), key=lambda step: -step[1])
-        words = {_IDEAL: "its own times, without any wait", _REQUESTS: "its requests, without any wait"}
+        words = {_IDEAL: "its times with all mechanisms ideal", _REQUESTS: "its requests with all mechanisms ideal"}
         causes = [f"{words.get(title, title)} ({share:.0%})" for title, share in along if share >= _FURTHER * along[0][1]]
         causes[0] = causes[0].replace("%)", "% of the difference)")
         ratio = max(first, last) / min(first, last)

@@ -58,8 +58,10 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
         for each in phases
     ]
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
+    key = replace(result.setting, cpu=None, buffers_for=None), [file.name for file in result.files], vars(result.allocation)
+    rest: dict[str, Any] = {"expected": counts, "key": key, "preset": held.load()}
     runs, name = Counterfactuals(mechanisms, evaluate, exact), result.setting.algorithm
-    return RunWhy(run.machine, name, run.phases, observers[0].phases, runs, by_formula, counted, expected=counts)
+    return RunWhy(run.machine, name, run.phases, observers[0].phases, runs, by_formula, counted, **rest)
 
 
 def _formula_times(cost: PhaseCost, phase: PhaseCounts | None, formula: JoinCost | None) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.core.processes import cores
 from flashsim.core.protocols import Progress
 from flashsim.core.records import RecordArray
@@ -67,6 +68,8 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     mechanisms = [each for name in purposes for each in setup.parts()[name].mechanisms()]
     mechanisms += mechanisms_of_system(works=system.work > 0, checkpoints=system.checkpoint > 0)
     transactions, whole = result.total("transactions", part), system.clients * (end - begin)
+    if not transactions:
+        raise RefusedError("why: no transaction ended in the last part of the time, so that there is none to take apart; let it run longer")
 
     def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
         jobs = [study.job(result.design, result.without, states, [each.name for each in ideal]) for ideal in ideals]
@@ -83,8 +86,9 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     path = PhasePath(np.array([times[name] for name in WAITS]), transactions, {}, WAITS, visits)
     cost = PhaseCost(TRANSACTIONS, io_time=whole, reads=sum(waits.reads.values()))
     formula, counted, worths = _formula(study, result, runs)
+    key = {name: value for name, value in study.as_dict().items() if name not in ("designs", "devices", "states", "without")}
     name = variant_name(result.design, result.without)
-    return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths)
+    return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths, key=key)
 
 
 def _formula(study: PoolStudy, result: DesignResult, runs: Counterfactuals) -> tuple[list[float], list[float], dict[str, float]]:
@@ -97,10 +101,13 @@ def _formula(study: PoolStudy, result: DesignResult, runs: Counterfactuals) -> t
     counts = {name: result.total(name, result.part) for name in result.counts}
     of_all = result.system.clients * counts["transactions"] * SECONDS
     worths, ideal = dict[str, float](), list[str]()
-    counted = before = of_all / formula.as_counted(counts).throughput
-    for worth in runs.worths:
-        if worth.removed.any():
-            ideal.append(worth.mechanism.name)
-            after = of_all / formula.as_counted(counts, ideal).throughput
-            worths[worth.mechanism.name], before = before - after, after
+    try:
+        counted = before = of_all / formula.as_counted(counts).throughput
+        for worth in runs.worths:
+            if worth.removed.any():
+                ideal.append(worth.mechanism.name)
+                after = of_all / formula.as_counted(counts, ideal).throughput
+                worths[worth.mechanism.name], before = before - after, after
+    except InvalidParameterError:  # a round takes no time
+        return [np.nan], [np.nan], {}
     return [of_all / prediction.throughput], [counted], worths

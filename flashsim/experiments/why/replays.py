@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from flashsim.core.request import OPERATIONS, Completions, Integers, make_reques
 from flashsim.core.spans import SPAN
 from flashsim.device.device import Device
 from flashsim.device.latency_parts import parts_of
-from flashsim.device.mechanisms import mechanisms_of
+from flashsim.device.mechanisms import load_on, mechanisms_of
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.replaying.simulated import ReplaySettings, replay
 from flashsim.experiments.replaying.survey import Survey
@@ -21,10 +23,26 @@ from flashsim.experiments.runs.drives import ReadyDrive
 from flashsim.experiments.why.answers import REQUEST, RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
 from flashsim.experiments.why.paths import PhasePath, dies_and_reads
-from traces.file.excerpt import Source
+from traces.file.excerpt import Excerpt, Source, requests_of
+from traces.file.schema import Batches
 
 #: Columns of a trace that the parts of a request depend on.
 _OF_REQUESTS = ("operation", "offset", "length")
+
+
+@dataclass(frozen=True)
+class _Apart(Excerpt):
+    """The requests of a source, each so many ns behind the one before."""
+
+    source: Source = ""
+    gap: int = 0
+
+    def batches(self) -> Batches:
+        count = 0
+        for batch in requests_of(self.source):
+            arrival = pa.array(np.arange(count, count + batch.num_rows) * self.gap)
+            yield batch.set_column(batch.schema.get_field_index("arrival"), batch.schema.field("arrival"), arrival)
+            count += batch.num_rows
 
 
 class _LatencySums:
@@ -42,7 +60,7 @@ class _OperationPaths:
 
     def __init__(self, device: Device) -> None:
         self._device, self._record = device, np.zeros(0, SPAN)
-        self.paths = dict[int, PhasePath]()
+        self.paths, self.key, self.longest = dict[int, PhasePath](), 0, 0
         if not device.record_spans():
             raise RefusedError(f"why: {device.name} does not record what its parts do")
 
@@ -51,6 +69,8 @@ class _OperationPaths:
         self._record = np.concatenate([self._record, self._device.spans()])
         requests, in_order = make_requests(*(batch.column(name).to_numpy() for name in _OF_REQUESTS)), np.sort(completions, order="id")
         requests = requests[np.argsort(completions["id"], kind="stable")]
+        self.key = crc32(np.stack([requests[name] for name in _OF_REQUESTS]).tobytes(), self.key)
+        self.longest = max(self.longest, int(response_times(in_order).max(initial=0)))
         parts, cells = parts_of(self._device, self._record, requests, in_order), dies_and_reads(self._record, in_order)
         for operation in np.unique(requests["operation"]).tolist():
             path, own = self.paths.setdefault(operation, PhasePath()), requests["operation"] == operation
@@ -73,10 +93,11 @@ def why_replay(
         The drive is an array or a station.
     """
     held, mechanisms = ReadyDrive(device), mechanisms_of(device.preset)
+    mechanisms += [load_on(device.preset)] if settings.pace == "timed" or settings.depth > 1 else []
     observed, runs = held.device(0), 1
     paths = _OperationPaths(observed)
     replay(source, observed, settings, what, paths.add, limit)
-    own = sorted(paths.paths)
+    own, apart = sorted(paths.paths), _Apart("", source=source, gap=paths.longest)
     base = np.array([paths.paths[each].parts.sum() for each in own], np.int64)
 
     def sums_of(ideal: Ideals) -> Integers:
@@ -86,7 +107,11 @@ def why_replay(
         if progress:
             progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(each.name for each in ideal)}")
         totals = _LatencySums()
-        replay(source, IdealDrive(held, ideal).device(0), settings, what, totals.add, limit)
+        drive = IdealDrive(held, ideal).device(0)
+        if any(each.one_at_a_time for each in ideal):
+            replay(apart, drive, replace(settings, pace="timed"), replace(what, timed=True), totals.add, limit)
+        else:
+            replay(source, drive, settings, what, totals.add, limit)
         runs += 1
         return totals.sums[own]
 
@@ -97,4 +122,5 @@ def why_replay(
     costs = [PhaseCost(OPERATIONS[each], io_time=int(time)) for each, time in zip(own, base, strict=True)]
     of_each = {OPERATIONS[each]: paths.paths[each] for each in own}
     none = [float("nan")] * len(own)
-    return RunWhy(device.name, "", costs, of_each, Counterfactuals(mechanisms, evaluate, exact), none, none, unit=REQUEST)
+    answers = Counterfactuals(mechanisms, evaluate, exact)
+    return RunWhy(device.name, "", costs, of_each, answers, none, none, REQUEST, key=paths.key, preset=device.preset)

@@ -38,6 +38,8 @@ def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequenc
     what, difference = "the formula" if formula else "an ideal device", run - against
     if abs(difference) < _SMALL * against and all(abs(cause.seconds) < _SMALL * against for cause in causes):
         return f"As {what} says, within {_SMALL:.0%}."
+    if not run and not against:
+        return "Nothing takes time."
     ratio = f"{run / against:.3g} times {what}" if against else f"{run:.3g} s beside nothing by {what}"
     along, away = (_by_words([each for each in causes if each.seconds * (difference or 1) * side > 0], paths) for side in (1, -1))
     if not along:
@@ -75,10 +77,16 @@ def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
         return f"there are {'more' if cause.seconds > 0 else 'fewer'} requests, pages or seeks than the formula counts"
     if cause.title == IDEAL:
         amount = format_duration(round(abs(cause.seconds) * SECONDS))
-        return f"requests that wait for nothing take {amount} {'more' if cause.seconds > 0 else 'less'} than by the formula's figures"
+        return f"an ideal device takes {amount} {'more' if cause.seconds > 0 else 'less'} than by the formula's figures"
     assert cause.mechanism is not None
+    if cause.mechanism.is_wait and cause.seconds < 0:
+        return f"without {cause.mechanism.title} it would take longer"
     if cause.mechanism.name in ("dies", _BY_WORD_LINE):
         return _busy_dies(paths) or cause.mechanism.sentence
+    if cause.mechanism.one_at_a_time and paths:
+        parts, titles = np.sum([path.parts for path in paths], axis=0), list(paths[0].names.values())
+        share = parts.max() / max(1, parts.sum())
+        return f"{cause.mechanism.sentence}, {share:.0%} of their time as '{titles[parts.argmax()]}'"
     return cause.mechanism.sentence
 
 

@@ -19,7 +19,7 @@ from flashsim.experiments.replaying.device_report import PARTS, devices_table
 from flashsim.experiments.replaying.report import over_time, report_of
 from flashsim.experiments.replaying.survey import Survey
 from flashsim.operations.face._drive_run import DriveRun
-from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
+from flashsim.operations.face._why_outcome import WhyOutcome, check_number, parts_of
 from flashsim.operations.outcome import REPORT, Outcome, outstanding_frame
 
 
@@ -71,6 +71,7 @@ class ReplayOutcome(Outcome):
 
     def why(self, device: int = 0) -> WhyOutcome:
         """Say why the requests took their time on a device, by its number; RefusedError: the replay was made without ``why``."""
+        check_number("device", device, len(self.runs))
         if (answer := self.runs[device].why) is None:
             raise RefusedError("why: the drive has gone on; replay with why=True")
         return WhyOutcome(answer, self.provenance)

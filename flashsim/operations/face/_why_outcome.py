@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import MILLISECONDS_A_SECOND
 from flashsim.experiments.why.answers import RunWhy
 from flashsim.experiments.why.differences import RunDifference
@@ -75,6 +76,12 @@ class WhyDifferenceOutcome(Outcome):
         from flashsim.experiments.presentation.plots import waterfall
 
         return waterfall(self.result.steps(), self.title)
+
+
+def check_number(parameter: str, number: Any, count: int) -> None:
+    """Refuse a run that there is not."""
+    if not isinstance(number, int) or not 0 <= number < count:
+        raise InvalidParameterError(parameter, repr(number), f"it is a number from 0 to {count - 1}")
 
 
 def parts_of(why: RunWhy) -> Iterator[Part]:

@@ -47,17 +47,18 @@ class FetchOutcome(Outcome):
 
     FILES = (OutputFile("--out", "PLAN.parquet", "Write the plans, a row a fetch.", lambda outcome, path, _: outcome.write_plans(path)),)
 
-    def __init__(self, result: Fetching, device: str | None = None, page_size: int = 0) -> None:
+    def __init__(self, result: Fetching, device: str | None = None, page_size: int = 0, why: bool = False) -> None:
         super().__init__(result)
-        self._device, self._page_size = device, page_size
+        self._device, self._page_size, self._shows_why = device, page_size, why
 
     @cached_property
     def _whys(self) -> dict[str, RunWhy]:
         plans = {one.planner: one.plan for one in self.result.results if one.plan} if self._device else {}
         return {name: why_fetch(plan, self.result.bound, str(self._device), self._page_size) for name, plan in plans.items()}
 
-    def why(self, planner: str) -> WhyOutcome:
-        """Say why the plan of a planner takes its time on the device; RefusedError: the plans were made without one."""
+    def why(self, planner: str = "") -> WhyOutcome:
+        """Say why the plan of a planner, by default the first, takes its time; RefusedError: the plans were made without a device."""
+        planner = planner or self.result.results[0].planner
         self.plan(planner)
         if not self._device:
             raise RefusedError("why: fetches take time on a device; plan them with one (device=...)")
@@ -66,7 +67,7 @@ class FetchOutcome(Outcome):
     def as_dict(self) -> dict[str, Any]:
         """The result JSON-ready."""
         document: dict[str, Any] = self.result.as_dict()
-        return document | ({"why": {name: why.as_dict() for name, why in self._whys.items()}} if self._device else {})
+        return document | ({"why": {name: why.as_dict() for name, why in self._whys.items()}} if self._shows_why else {})
 
     @property
     def graph(self) -> PageGraph:
@@ -103,7 +104,7 @@ class FetchOutcome(Outcome):
             "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
             "the best one may take more."
         )
-        for name, why in self._whys.items():
+        for name, why in self._whys.items() if self._shows_why else ():
             yield from ("", f"{name} on {why.device}", *parts_of(why))
 
     def _draw(self) -> Figure:
@@ -148,7 +149,8 @@ def fetch(
         str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN", _column)
     ] = None,
     exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
-    device: Annotated[str | None, Name("Say what each plan costs on a device, and why.", "PRESET", completes=("presets",))] = None,
+    device: Annotated[str | None, Name("A device whose pages they are, for why.", "PRESET", completes=("presets",))] = None,
+    why: Annotated[bool, Flag("Print why: by parts, by mechanisms of the device, and against the bound.", needs="device")] = False,
     page_size: fields.PageSize = "8KiB",
     **parameters: Any,
 ) -> FetchOutcome:
@@ -175,7 +177,7 @@ def fetch(
     page_graph = _graph(graph, results, parameters)
     with activity("planning") as progress:
         result = schedule(page_graph, frames, planner or PLANNERS.names(), exact=exact, progress=progress)
-    return FetchOutcome(result, device, page_size)
+    return FetchOutcome(result, device, page_size, why)
 
 
 def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageGraph:

@@ -73,8 +73,9 @@ class JoinOutcome(Outcome):
 
         RefusedError: strands share the device, or it does not tell what its parts do.
         """
-        from flashsim.operations.face._why_outcome import WhyOutcome
+        from flashsim.operations.face._why_outcome import WhyOutcome, check_number
 
+        check_number("device", device, len(self.result.runs))
         return WhyOutcome(self._whys[device] if self._whys and not exact else why_join(self.result, device, exact=exact), self.provenance)
 
     def summary(self) -> pd.DataFrame:
@@ -179,6 +180,7 @@ class JoinOutcome(Outcome):
         from flashsim.experiments.presentation.tables import Table as Shown
         from flashsim.experiments.presentation.tables import outstanding, same
         from flashsim.experiments.presentation.terminal import Explanation
+        from flashsim.operations.face._why_outcome import parts_of
 
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
         yield from ["", run.machine] * bool(number)
@@ -186,8 +188,6 @@ class JoinOutcome(Outcome):
         if level and level["max"] > 1:
             yield from (outstanding(level), "")
         if self._whys:
-            from flashsim.operations.face._why_outcome import parts_of
-
             yield from (*parts_of(self._whys[number]), "")
         if isinstance(run, ConcurrentRun):
             yield from (_strand_costs(run), Explanation(_overlap(run)))

@@ -23,7 +23,7 @@ from flashsim.experiments.runs.jobs import Settings
 from flashsim.experiments.why.pools import why_pool
 from flashsim.operations import fields
 from flashsim.operations.face._sweep_point import point_of
-from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
+from flashsim.operations.face._why_outcome import WhyOutcome, check_number, parts_of
 from flashsim.operations.face.drive import Drive
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size, least
 from flashsim.operations.operation import operation
@@ -62,6 +62,7 @@ class PoolOutcome(Outcome):
 
     def why(self, run: int = 0, *, exact: bool = False) -> WhyOutcome:
         """Say why transactions of a run, by its number, take their time; it runs again with each mechanism of its devices made ideal."""
+        check_number("run", run, len(self.result.runs))
         with activity("why") as progress:
             answer = why_pool(self.result.runs[run], self.result.study, progress, exact=exact)
         return WhyOutcome(answer, self.provenance)

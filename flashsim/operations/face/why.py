@@ -44,8 +44,8 @@ def why(result: Explained, other: Explained | None = None) -> WhyOutcome | WhyDi
     from flashsim.operations.face._why_outcome import WhyDifferenceOutcome
 
     with in_words_of_python():
-        for one in (result, other):
-            if one is not None and not hasattr(one, "why"):
+        for one in (result,) if other is None else (result, other):
+            if not hasattr(one, "why"):
                 raise RefusedError(
                     f"why: {type(one).__name__} is no result that can be taken apart; fs.join, fs.replay and fs.pool make one"
                 )

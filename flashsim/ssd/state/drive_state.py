@@ -226,6 +226,13 @@ class DriveState:
 
     def take_over(self, other: DriveState) -> None:
         """Hold what another drive holds, which differs in times alone, and is not used any more."""
+        parameters, control = other.parameters, other.control
+        rounds = gc_family.rounds_of(policies_of(parameters)[VICTIM])
+        new = control_of(parameters, rounds, int(control.map_pages), int(control.plan_rows)), empty_buffer(parameters)[0]
+        for ours, theirs, usual in zip((self.control, self.buffer), (control, other.buffer), new, strict=True):
+            for name in ours.dtype.names or ():
+                if ours[name] != usual[name]:  # a parameter's value, and no state
+                    theirs[name] = ours[name]
         self.flash = other.flash
         self._see_parts()
 

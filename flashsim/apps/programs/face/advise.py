@@ -24,7 +24,7 @@ from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.face._traces import TracePart, lasting, part_of, trace_file
-from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
+from flashsim.operations.face._why_outcome import WhyOutcome, check_number, parts_of
 from flashsim.operations.face.trace import Trace, served_share
 from flashsim.operations.fields import Count, Name, Names, Number
 from flashsim.operations.operation import operation
@@ -97,6 +97,7 @@ class AdviseOutcome(Outcome):
 
     def why(self, drive: int = 0, *, exact: bool = False) -> WhyOutcome:
         """Say why requests of the load as recorded take their time on a drive, by its place. `exact`: with Shapley values."""
+        check_number("drive", drive, len(self.result.drives))
         with activity("why") as progress:
             return WhyOutcome(why_load(self.result, self.result.drives[drive], progress, exact=exact), self.provenance)
 

@@ -79,6 +79,33 @@ def test_an_ideal_drive_has_the_state_of_the_drive_that_it_is_of() -> None:
     assert ideal.preset.parameters == replace(used.preset.parameters, ideal="dies")
 
 
+@pytest.mark.parametrize("name", ["micron-7450-pro-960gb", "samsung-980-pro-1tb", "ocz-core-60gb", "nvme-qlc-2tb"])
+def test_a_drive_that_takes_over_a_state_keeps_its_own_parameters(name: str) -> None:
+    """Pace, retries and queues are in the same records as the state."""
+    preset = presets.load(name)
+    for mechanism in mechanisms_of(preset):
+        changed = replace(preset, parameters=replace(preset.parameters, **changes_of((mechanism,))))
+        states = [Device(preset).like(changed).content, Device(changed).content]
+        for record in ("control", "buffer"):
+            values = [getattr(state, record) for state in states]
+            assert all(values[0][field] == values[1][field] for field in values[0].dtype.names), (mechanism.name, record)
+
+
+def test_what_costs_nothing_alone_but_something_behind_others_is_removed_too() -> None:
+    """Two servers in series: while the first is busy nothing waits for the second, which comes to light once the first is ideal."""
+
+    def evaluate(ideals: list[Ideals]) -> list[Integers]:
+        named = [{each.name for each in ideal} for ideal in ideals]
+        return [np.array([100 if "first" not in names else 40 if "second" not in names else 10]) for names in named]
+
+    runs = Counterfactuals([DeviceMechanism(name, name, name) for name in ("first", "second", "third")], evaluate)
+    assert runs.ideal == runs.all_ideal == 10 and runs.runs <= 2 * 3 + 2
+    assert [(each.mechanism.name, int(each.alone[0]), int(each.removed[0])) for each in runs.worths][:2] == [
+        ("first", 60, 60),
+        ("second", 0, 30),
+    ]
+
+
 def times_of(worths: dict[str, int], together: int = 0) -> tuple[list[frozenset[str]], Counterfactuals]:
     """Counterfactuals of two phases in which each mechanism costs so much, and two of them `together` as much again."""
     seen = list[frozenset[str]]()

@@ -25,7 +25,7 @@ def check_sums(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("device", ["toshiba-5400-320gb", "samsung-980-pro-1tb"])
 def test_fetches_on_a_device(device: str) -> None:
-    result = fs.fetch("join:pages=64,selectivity=0.1", frames=8, planner="overlap", device=device)
+    result = fs.fetch("join:pages=64,selectivity=0.1", frames=8, planner="overlap", device=device, why=True)
     why = result.why("overlap")
     check_sums(why.as_dict())
     row = result.summary().iloc[0]

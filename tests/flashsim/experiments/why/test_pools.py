@@ -84,3 +84,10 @@ def test_the_command_prints_and_writes_why(flashsim: Run, tmp_path: Path) -> Non
     (run,) = json.loads(out.read_text())["runs"]
     assert run["why"]["sentence"] in " ".join(result.output.split())
     assert np.isclose(sum(run["why"]["phases"][0]["steps"].values()), 2 * run["why"]["phases"][0]["steps"]["run"])
+
+
+def test_pools_of_other_workloads_and_runs_without_transactions_are_refused() -> None:
+    with pytest.raises(FlashsimError, match="differ in more than their designs"):
+        fs.why(system("none"), system("none", "zipf:pages=9000,each=20"))
+    with pytest.raises(FlashsimError, match="no transaction ended"):
+        fs.pool("zipf:pages=8000,each=20", design="none", memory="8MiB", time="1us", clients=16).why()

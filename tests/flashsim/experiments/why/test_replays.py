@@ -49,3 +49,21 @@ def test_a_replay_without_why_says_how_to_have_it() -> None:
     result = fs.replay(trace(5, 1e6), "intel-x25e-64gb", pace="timed")
     with pytest.raises(FlashsimError, match="why=True"):
         result.why()
+
+
+def test_a_disk_that_is_overloaded_is_slow_by_its_queue() -> None:
+    """The seeks are shorter than the mean; requests 8 ms apart come faster than the disk serves them."""
+    why = fs.replay(trace(300, 8e6, reads=1.0), "toshiba-5400-320gb", pace="timed", why=True).why()
+    assert "requests wait for one another" in why.title
+    steps = dict(why.result.total_steps())
+    assert steps["requests at the same time"] > 0.5 * steps["run"]
+
+
+def test_two_replays_are_compared_if_their_requests_are_the_same() -> None:
+    slow, fast = (fs.replay(trace(300, 3e5), device, pace="timed", why=True) for device in ("intel-x25e-64gb", "micron-p300"))
+    assert " times as fast as " in fs.why(slow, fast).title
+    other = fs.replay(trace(300, 3e5, length=8192), "micron-p300", pace="timed", why=True)
+    with pytest.raises(FlashsimError, match="other requests by design"):
+        fs.why(slow, other)
+    with pytest.raises(FlashsimError, match="a number from 0 to 0"):
+        slow.why(1)
