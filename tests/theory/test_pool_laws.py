@@ -111,7 +111,7 @@ def check_requests(run: PoolRun, devices: dict[int, Any], until: int) -> None:
 def check_writes_of_a_page(written: RecordArray) -> None:
     """No page is written before its last write has ended: a disk that serves requests out of order may keep the older version."""
     last: dict[int, int] = {}
-    for begin, _, _, offset, length, _, end in written.tolist():
+    for begin, _, _, offset, length, _, end, _ in written.tolist():
         for place in range(offset, offset + length, PAGE):
             assert 0 <= last.get(place, 0) <= begin
             last[place] = end
