@@ -102,7 +102,7 @@ def test_no_page_is_written_to_disk_before_its_last_write_has_ended() -> None:
     run = cleaned_while_modified()
     run.run()
     asked, last = run.requests, dict[int, int]()
-    for begin, _, _, offset, length, _, end in asked[(asked.device_number == 0) & (asked.operation == WRITE)].tolist():
+    for begin, _, _, offset, length, _, end, _ in asked[(asked.device_number == 0) & (asked.operation == WRITE)].tolist():
         for place in range(offset, offset + length, SIZE):
             assert last.get(place, 0) <= begin
             last[place] = end
