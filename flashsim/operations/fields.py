@@ -208,7 +208,7 @@ PartOfDevice = Annotated[Any, Size("How much of the device is used, such as 4GiB
 PoolPages = Annotated[Any, Size("Of pages, 512B to 64MiB.", parse=partial(size, least=512, most=64 * MIB))]
 Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
 Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
-Why = Annotated[bool, Flag("Say why it took its time: by parts, by mechanisms of the devices, and against the formula.")]
+Why = Annotated[bool, Flag("Say why the run took its time: by parts, by mechanisms of the devices, and against the formula.")]
 Exact = Annotated[bool, Flag("Shapley values of the four largest mechanisms too, by 16 more runs at most.", needs="why", provenance=False)]
 Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]

@@ -126,7 +126,7 @@ class PoolDevice:
         return Striped(drives, self.stripe) if self.drives > 1 else drives[0]
 
     def mechanisms(self) -> list[DeviceMechanism]:
-        """Its mechanisms, whose names and titles say its purpose."""
+        """Mechanisms of the device; names and titles say what the device is for."""
         return mechanisms_of_rates(self.purpose) if self.is_rates else mechanisms_of_drive(self.purpose, self.preset)
 
     def parts(self) -> list[Part]:

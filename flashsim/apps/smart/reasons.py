@@ -41,12 +41,13 @@ def why_query(answer: QueryAnswer, *, exact: bool = False) -> RunWhy:
             times.append(np.array([round(seconds * SECONDS)]))
         return times
 
-    runs = Counterfactuals(every, evaluate, exact)
-    whole = int(runs.base.sum())
+    whole = round(trial.total * SECONDS)
+    runs = Counterfactuals(every, np.array([whole]), evaluate, exact)
     path = PhasePath(np.array([whole]), 1, {}, _INSIDE) if is_inside else _host_path(answer)
     reads = int(path.parts.sum())
     cost, estimate = PhaseCost(QUERY, io_time=reads, user_time=whole - reads), [trial.placement.seconds * SECONDS]
-    priced = {each.mechanism.name: float(each.removed.sum()) for each in runs.worths if each.mechanism in (_PROCESSOR, _CORES)}  # alike
+    # the formula prices this work as the run does
+    priced = {each.mechanism.name: float(each.removed.sum()) for each in runs.worths if each.mechanism in (_PROCESSOR, _CORES)}
     return RunWhy(machine.preset.name, trial.placement.where, [cost], {QUERY: path}, runs, estimate, estimate, QUERY, priced)
 
 

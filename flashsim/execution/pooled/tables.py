@@ -75,7 +75,7 @@ NOTHING, SSD_FRAME, DISK_PAGES = range(3)
 #: Origins of a request: a client or a cleaner (the clients first) by its number, and these; the last four with a log of records.
 WRITTEN_OUT, FLUSHED, THE_LOG, BACKGROUND, TABLE_SECTOR, TABLE_CHUNK, BOOT_PAGE = range(-1, -8, -1)
 #: A request as it is recorded: when it was issued, at which device, operation, place and length in bytes, the request after whose
-#: completion it was, when it completed, both -1 for none, and who asked for it.
+#: completion it was and when it completed, -1 for none, and the client, cleaner or other origin that issued it.
 ISSUED = record_dtype(int64="time device_number operation offset length cause completed who")
 #: Counters of an interval.
 COUNTS = record_dtype(int64=" ".join(COUNTED))

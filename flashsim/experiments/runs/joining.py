@@ -121,7 +121,7 @@ class JoinResult:
     allocation: Allocation
     #: Runs, a device each; `disks` are the devices' nominal figures, None of a real device; `cpus` the presets that price work there.
     runs: Sequence[Run | ConcurrentRun]
-    disks: list[Disk | None]
+    disks: Sequence[Disk | None]
     cpus: list[str | None]
     #: Drives that it ran on; none of a real device.
     drives: Sequence[HeldDrive] = ()
@@ -245,6 +245,7 @@ def simulate_join(
     devices: Sequence[str | HeldDrive],
     *,
     allocation: Allocation | None = None,
+    divided_for: HeldDrive | None = None,
     cpu: CpuModel | None = None,
     sink: Sink | None = None,
     results: ResultRows | None = None,
@@ -257,8 +258,8 @@ def simulate_join(
     ----------
     devices
         Presets, by name or TOML file, of fresh drives; or drives that have a history or stand ready.
-    allocation
-        The join's buffers, if they are not to be divided as `setting` says.
+    allocation, divided_for
+        The join's buffers, if not as `setting` says; the drive whose figures set its parameters, if not the first or that of `setting`.
     cpu
         Prices other than those of the setting's preset.
     sink, observer
@@ -272,7 +273,8 @@ def simulate_join(
     """
     drives: list[HeldDrive] = [DriveInUse(drive) if isinstance(drive, str) else drive for drive in devices]
     loaded = [drive.load() for drive in drives]
-    parameters, usual = divide(setting, files, presets.load(setting.buffers_for) if setting.buffers_for else loaded[0])
+    figures = presets.load(setting.buffers_for) if setting.buffers_for else divided_for.load() if divided_for else loaded[0]
+    parameters, usual = divide(setting, files, figures)
     allocation, serial = allocation or usual, parameters.strands == 1
     priced = setting.cpus_on(loaded, cpu)
     count, size, on_volume = PLACEMENTS.load(setting.placement).DEVICE_MAP.devices, _volume_size(files), _with_digests(setting, files)
@@ -295,9 +297,8 @@ def simulate_join(
             continue
         made = partial(recorded.record, algorithm(), of, files) if recorded is not None else algorithm
         runs += run(made, on_volume, machines, strands=not serial, placement=setting.placement, results=results)
-    disks = {preset.name: disk_of(preset, files[0].page_size) for preset in loaded}
-    cpus_of = [name for name, _ in priced]
-    return JoinResult(setting, files, parameters, allocation, runs, [disks[one.name] for one in loaded], cpus_of, drives)
+    disks = [disk_of(preset, files[0].page_size) for preset in loaded]
+    return JoinResult(setting, files, parameters, allocation, runs, disks, [name for name, _ in priced], drives)
 
 
 def _machine(drive: HeldDrive, count: int, size: int, cpu: CpuModel | None, name: str) -> Machine:

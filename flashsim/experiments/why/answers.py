@@ -93,23 +93,23 @@ class RunWhy:
                 rows.append({"phase": cost.name, "step": title, "seconds": time / self._unit([number])})
         return rows
 
-    def total_steps(self, by_formula: bool = True) -> list[tuple[str, float]]:
-        """Steps of all phases that have a formula, or of all if none has; from ideal devices if not `by_formula`."""
+    def total_steps(self, from_formula: bool = True) -> list[tuple[str, float]]:
+        """Steps of all phases that have a formula, or of all if none has; from ideal devices if not `from_formula`."""
         known = [number for number, seconds in enumerate(self.formula) if not np.isnan(seconds)]
         phases = known or list(range(len(self.costs)))
-        return [(title, time / self._unit(phases)) for title, time in self._steps(phases, by_formula)]
+        return [(title, time / self._unit(phases)) for title, time in self._steps(phases, from_formula)]
 
     def _unit(self, phases: Sequence[int]) -> float:
         """Nanoseconds that are shown as a second."""
         names = [self.costs[number].name for number in phases]
         return SECONDS * (sum(self.paths[name].requests for name in names) if self.unit else 1)
 
-    def _steps(self, phases: Sequence[int], by_formula: bool = True) -> list[tuple[str, float]]:
+    def _steps(self, phases: Sequence[int], from_formula: bool = True) -> list[tuple[str, float]]:
         own = list(phases)
         formula, counted = (float(np.sum([each[number] for number in own])) for each in (self.formula, self.counted))
         ideal, run = (float(each[own].sum()) for each in (self.runs.ideal, self.runs.base))
         removed = {worth.mechanism.name: float(worth.removed[own].sum()) for worth in self.runs.worths}
-        if np.isnan(formula) or not by_formula:
+        if np.isnan(formula) or not from_formula:
             steps = [("ideal device", ideal)]
         else:
             removed = {name: time - self.by_formula.get(name, 0.0) for name, time in removed.items()}
@@ -142,11 +142,11 @@ class RunWhy:
     def sentence(self) -> str:
         """The answer in a sentence; of pools that have a formula, in two."""
         if self.by_formula:
-            return f"{self._sentence(by_formula=False)} {self._sentence(by_formula=True)}"
-        return self._sentence(by_formula=True)
+            return f"{self._sentence(from_formula=False)} {self._sentence(from_formula=True)}"
+        return self._sentence(from_formula=True)
 
-    def _sentence(self, *, by_formula: bool) -> str:
-        steps = dict(self.total_steps(by_formula))
+    def _sentence(self, *, from_formula: bool) -> str:
+        steps = dict(self.total_steps(from_formula))
         known = [cost.name for cost, seconds in zip(self.costs, self.formula, strict=True) if not np.isnan(seconds)]
         paths = [self.paths[name] for name in known or [cost.name for cost in self.costs] if name in self.paths]
         formula = steps.get("formula")

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -79,48 +78,47 @@ def _prefixes(names: Sequence[str]) -> list[_Names]:
 class Counterfactuals:
     """What mechanisms are worth, by runs with each of them ideal, with all, with all but each, and with one after the other.
 
-    There are at most 2 m + 2 runs of m mechanisms: where the order of removal takes further ones, the least mechanisms have no `last`.  An
-    `exact` answer has the Shapley values of the largest four, for at most 16 further runs.
+    With the run itself, whose times are the `base`, there are at most 2 m + 2 runs of m mechanisms: where the order of removal takes
+    further ones, the least mechanisms have no `last`.  An `exact` answer has the Shapley values of the largest four, for at most 16 further
+    runs.
     """
 
-    def __init__(self, mechanisms: Iterable[DeviceMechanism], evaluate: Evaluate, exact: bool = False) -> None:
+    def __init__(self, mechanisms: Iterable[DeviceMechanism], base: Integers, evaluate: Evaluate, exact: bool = False) -> None:
         self.mechanisms = {mechanism.name: mechanism for mechanism in mechanisms}
-        self._evaluate, self._times = evaluate, dict[_Names, Integers]()
+        self.base, self._evaluate, self._times = base, evaluate, {_Names(): base}
         every = frozenset(self.mechanisms)
-        self._run([frozenset(), *(frozenset([name]) for name in self.mechanisms), every])
-        alone = {name: self.base - self._times[frozenset([name])] for name in self.mechanisms}
-        shares = {name: _OF_WAIT if mechanism.is_wait else 1.0 for name, mechanism in self.mechanisms.items()}
-        sizes = {name: abs(int(cost.sum())) * shares[name] for name, cost in alone.items()}
-        #: Names in the order of removal: by what they are worth alone, of all phases together.  Work goes before the server that is busy
-        #: with it, where both are worth about the same.
-        self.order = sorted(self.mechanisms, key=lambda name: (self.mechanisms[name].rank, not sizes[name], -sizes[name]))
+        self._run([*(frozenset([name]) for name in self.mechanisms), every])
+        alone = {name: base - self._times[frozenset([name])] for name in self.mechanisms}
+        #: Names in the order of removal.
+        self.order = self._order(alone)
         removal = [name for name in self.order if alone[name].any()]
         self._run(_prefixes(removal))
         if (self._times[frozenset(removal)] != self._times[every]).any():  # some cost nothing alone, but something behind others
             removal = self.order
             self._run(_prefixes(removal))
-        worths = list(self._worths(alone, removal))
-        room = 2 * len(self.mechanisms) + 2 - len(self._times)
-        largest = sorted(worths, key=lambda worth: -int(np.abs(worth.removed).sum()))
-        others = [every - {worth.mechanism.name} for worth in largest]
-        self._run([each for each in others if each not in self._times][: max(0, room)])
+        removed = self._in_turn(removal)
+        room = max(0, 2 * len(self.mechanisms) + 2 - len(self._times))
+        others = [every - {name} for name in sorted(self.order, key=lambda name: -int(np.abs(removed[name]).sum()))]
+        self._run([each for each in others if each not in self._times][:room])
         shapley = self._shapley([name for name in self.order if alone[name].any()][:_LARGEST]) if exact else {}
-        last = {name: self._times.get(every - {name}) for name in self.mechanisms}
-        self.worths = [
-            replace(
-                each,
-                last=None if (time := last[each.mechanism.name]) is None else time - self.all_ideal,
-                shapley=shapley.get(each.mechanism.name),
-            )
-            for each in worths
-        ]
+        rests = {name: self._times.get(every - {name}) for name in self.mechanisms}
+        last = {name: None if time is None else time - self.all_ideal for name, time in rests.items()}
+        self.worths = [Worth(self.mechanisms[name], alone[name], last[name], removed[name], shapley.get(name)) for name in self.order]
 
-    def _worths(self, alone: Mapping[str, Integers], removal: Sequence[str]) -> Iterable[Worth]:
-        before = _Names()
-        for name in self.order:
-            after = before | {name} if name in removal else before
-            yield Worth(self.mechanisms[name], alone[name], None, self._times[before] - self._times[after])
-            before = after
+    def _order(self, alone: Mapping[str, Integers]) -> list[str]:
+        """Names by what mechanisms are worth alone, of all phases together.
+
+        Work goes before the server that is busy with it, where both are worth about the same.
+        """
+        shares = {name: _OF_WAIT if mechanism.is_wait else 1.0 for name, mechanism in self.mechanisms.items()}
+        sizes = {name: abs(int(cost.sum())) * shares[name] for name, cost in alone.items()}
+        return sorted(self.mechanisms, key=lambda name: (self.mechanisms[name].rank, not sizes[name], -sizes[name]))
+
+    def _in_turn(self, removal: Sequence[str]) -> dict[str, Integers]:
+        """The cost of each mechanism behind those before it in `removal`; 0 of one that is not among them."""
+        sets = [_Names(), *_prefixes(removal)]
+        steps = {name: self._times[before] - self._times[after] for name, (before, after) in zip(removal, pairwise(sets), strict=True)}
+        return {name: steps.get(name, np.zeros_like(self.base)) for name in self.mechanisms}
 
     def _shapley(self, names: Sequence[str]) -> dict[str, float]:
         """Shapley values of mechanisms, all others as they are, ns of all phases."""
@@ -138,11 +136,6 @@ class Counterfactuals:
         missing = [each for each in dict.fromkeys(every) if each not in self._times]
         ideals = [tuple(mechanism for name, mechanism in self.mechanisms.items() if name in each) for each in missing]
         self._times |= dict(zip(missing, self._evaluate(ideals), strict=True))
-
-    @cached_property
-    def base(self) -> Integers:
-        """Times as they are."""
-        return self._times[frozenset()]
 
     @property
     def ideal(self) -> Integers:

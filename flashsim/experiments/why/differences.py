@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from flashsim.core.errors import RefusedError, option
 from flashsim.experiments.why.answers import TRANSACTION, RunWhy
+from flashsim.experiments.why.wording import in_shares
 
 #: The step for what is no mechanism: of the same requests, and of others.
 _IDEAL, _REQUESTS = "ideal device", "requests of its own"
-#: A further step is named if it is at least this share of the first.
-_FURTHER = 0.25
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class RunDifference:
             )
         if not (self._same_requests or one.preset == other.preset):
             raise RefusedError(
-                "why: the runs make other requests by design, and on other devices, so that neither can be told from the other; "
-                "the same join divides memory alike on both with " + option("buffers-for")
+                "why: both the requests and the devices differ, and their shares cannot be separated; "
+                "the same join divides memory alike on both devices with " + option("buffers-for")
             )
 
     @property
@@ -56,7 +55,7 @@ class RunDifference:
         return [ends[0], *changes, ends[1]]
 
     def _mechanisms(self) -> dict[str, float]:
-        one, other = (dict(why.total_steps(by_formula=False)[:-1]) for why in (self.one, self.other))
+        one, other = (dict(why.total_steps(from_formula=False)[:-1]) for why in (self.one, self.other))
         steps = {title: other.get(title, 0.0) - one.get(title, 0.0) for title in {**one, **other}}
         return steps if self._same_requests else {_REQUESTS if title == _IDEAL else title: time for title, time in steps.items()}
 
@@ -68,12 +67,11 @@ class RunDifference:
         if not difference:
             return f"{one} and {other} take equally long."
         names = (other, one) if difference < 0 else (one, other)
-        along = sorted(((title, seconds / difference) for title, seconds in changes), key=lambda step: -step[1])
+        along = sorted(changes, key=lambda step: -step[1] / difference)
         words = {_IDEAL: "its times with all mechanisms ideal", _REQUESTS: "its requests with all mechanisms ideal"}
-        causes = [f"{words.get(title, title)} ({share:.0%})" for title, share in along if share >= _FURTHER * along[0][1]]
-        causes[0] = causes[0].replace("%)", "% of the difference)")
+        causes = in_shares({words.get(title, title): seconds for title, seconds in along}, difference, first, one)
         ratio = max(first, last) / min(first, last)
-        return f"{names[0]} is {ratio:.3g} times as fast as {names[1]}: {'; '.join(causes)}{self._counts(difference < 0)}."
+        return f"{names[0]} is {ratio:.3g} times as fast as {names[1]}: {causes}{self._counts(difference < 0)}."
 
     def _counts(self, other_is_faster: bool) -> str:
         """What a transaction of the faster system of pools asks of its devices in the place of the other's requests."""

@@ -10,7 +10,6 @@ from flashsim.core.units import MILLISECONDS
 from flashsim.device.device import Device
 from flashsim.device.latency_parts import parts_of
 from flashsim.device.mechanisms import mechanisms_of
-from flashsim.device.presets import load
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.runs.drives import DriveInUse, disk_of
 from flashsim.experiments.why.answers import RunWhy
@@ -21,7 +20,7 @@ FETCHES = "fetches"
 
 
 def why_fetch(plan: FetchPlan, bound: int, device: str, page_size: int, *, exact: bool = False) -> RunWhy:
-    """Take the fetches of a plan on a device apart, each a read of a page behind the one before; the formula has as many as the bound."""
+    """Take the fetches of a plan on a device apart: serial reads of a page. The formula has as many fetches as the bound."""
     size = plan.graph.pages * page_size
     requests = make_requests(READ, np.asarray(plan.pages, np.int64) * page_size, page_size, serial=True)
 
@@ -36,11 +35,11 @@ def why_fetch(plan: FetchPlan, bound: int, device: str, page_size: int, *, exact
 
     drive = drive_with(())
     drive.record_spans()
-    completions, path = drive.serve(requests, settle=False), PhasePath(requests=len(requests))
+    completions, path = drive.serve(requests, settle=False), PhasePath()
     record = drive.spans()
-    path.parts += parts_of(drive, record, requests, completions).sum(axis=0)
-    path.add_reads(requests["operation"], requests["length"], dies_and_reads(record, completions))
+    path.add(requests, parts_of(drive, record, requests, completions), dies_and_reads(record, completions))
     cost = PhaseCost(FETCHES, io_time=int(path.parts.sum()), reads=len(requests))
-    runs, disk = Counterfactuals(mechanisms_of(load(device)), evaluate, exact), disk_of(drive.preset, page_size)
+    runs = Counterfactuals(mechanisms_of(drive.preset), np.array([cost.io_time]), evaluate, exact)
+    disk = disk_of(drive.preset, page_size)
     each = (disk.seek_ms + disk.latency_ms + disk.page_transfer_ms) * MILLISECONDS
     return RunWhy(device, "", [cost], {FETCHES: path}, runs, [bound * each], [len(requests) * each])

@@ -42,14 +42,14 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
         return observers[0]
 
     def simulate(ideals: Sequence[Ideals], **rest: Any) -> Sequence[Run | ConcurrentRun]:
-        devices = [held, *(IdealDrive(held, each) for each in ideals)]  # the first divides memory
-        again = simulate_join(result.setting, result.files, devices, allocation=result.allocation, recording=recording, **rest)
+        devices, buffers = [IdealDrive(held, each) if each else held for each in ideals], result.allocation
+        again = simulate_join(result.setting, result.files, devices, allocation=buffers, divided_for=held, recording=recording, **rest)
         return again.runs
 
     def evaluate(ideals: Sequence[Ideals]) -> Sequence[Integers]:
-        return [np.array([cost.io_time for cost in run.phases]) for run in simulate(ideals)[1:]] if ideals else []
+        return [_io_times(each) for each in simulate(ideals)] if ideals else []
 
-    (run,) = simulate([], observer=observe)
+    (run,) = simulate([()], observer=observe)
     formula = comparison.formulas(result)[index]
     phases = [next((each for each in formula.phases if each.name == cost.name), None) if formula else None for cost in run.phases]
     prices = [_formula_times(cost, phase, formula) for cost, phase in zip(run.phases, phases, strict=True)]
@@ -60,8 +60,13 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
     key = replace(result.setting, cpu=None, buffers_for=None), [file.name for file in result.files], vars(result.allocation)
     rest: dict[str, Any] = {"expected": counts, "key": key, "preset": held.load()}
-    runs, name = Counterfactuals(mechanisms, evaluate, exact), result.setting.algorithm
+    runs, name = Counterfactuals(mechanisms, _io_times(run), evaluate, exact), result.setting.algorithm
     return RunWhy(run.machine, name, run.phases, observers[0].phases, runs, by_formula, counted, **rest)
+
+
+def _io_times(run: Run | ConcurrentRun) -> Integers:
+    """I/O time of each phase, ns."""
+    return np.array([cost.io_time for cost in run.phases], np.int64)
 
 
 def _formula_times(cost: PhaseCost, phase: PhaseCounts | None, formula: JoinCost | None) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,19 +19,22 @@ class PhasePath:
 
     parts: Integers = field(default_factory=lambda: np.zeros(len(PARTS), np.int64))
     requests: int = 0
-    #: Reads by their length, bytes; and how many dies and reads of cells served those, all together.
-    reads: dict[int, list[int]] = field(default_factory=dict)
+    #: Numbers of dies, and of reads of cells, that served all reads of a length, by that length, bytes.
+    reads: dict[int, tuple[int, int]] = field(default_factory=dict)
     #: Titles of the parts, by name.
     names: Mapping[str, str] = field(default_factory=lambda: PARTS)
     #: What transactions ask of devices, by title.
     visits: Mapping[str, int] = field(default_factory=dict)
 
-    def add_reads(self, operations: Any, lengths: Any, cells: Integers) -> None:
-        """Count the reads among requests, of which `cells` has dies and reads of cells, shape (requests, 2)."""
-        for length in np.unique(lengths[operations == READ]).tolist():
-            those = cells[(operations == READ) & (lengths == length)]
-            counts = self.reads.setdefault(length, [0, 0, 0])
-            self.reads[length] = [counts[0] + len(those), *(counts[1:] + those.sum(axis=0)).tolist()]
+    def add(self, requests: Requests, parts: Integers, cells: Integers) -> None:
+        """Take requests, parts of those on the path, shape (n, `names`), and dies and reads of cells of all, shape (requests, 2)."""
+        self.parts += parts.sum(axis=0)
+        self.requests += len(requests)
+        reads, lengths = requests["operation"] == READ, requests["length"]
+        for length in np.unique(lengths[reads]).tolist():
+            dies, in_turn = cells[reads & (lengths == length)].sum(axis=0).tolist()
+            before = self.reads.get(length, (0, 0))
+            self.reads[length] = before[0] + dies, before[1] + in_turn
 
 
 class PathObserver:
@@ -60,10 +62,8 @@ class PathObserver:
         on_path[int(np.argmax(completions["completed"]))] = True
         begin = 0
         for name, end in phases:
-            path, those = self.phases.setdefault(name, PhasePath()), slice(begin, end)
-            path.parts += parts[those][on_path[those]].sum(axis=0)
-            path.requests += end - begin
-            path.add_reads(requests["operation"][those], requests["length"][those], cells[those])
+            those = slice(begin, end)
+            self.phases.setdefault(name, PhasePath()).add(requests[those], parts[those][on_path[those]], cells[those])
             begin = end
 
 

@@ -22,7 +22,7 @@ from flashsim.experiments.why.paths import PhasePath
 from flashsim.pools.mechanisms import mechanisms_of_system
 
 TRANSACTIONS = "transactions"
-#: What clients wait for, by name: reads of a device, and then what no request of theirs tells.
+#: Waits of clients, by name: for reads of a device, and for all else.
 WAITS = {
     "disk": "reads of the disks", "ssd": "reads of the SSD", "processor": "processor work", "think": "think time",
     "other": "other waits: frames, pages that others read, commits, checkpoints, the processor",
@@ -59,7 +59,7 @@ class Waits:
 
 
 def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None = None, *, exact: bool = False) -> RunWhy:
-    """Take a run of a study apart, over the time for which its rates are told."""
+    """Take a run of a study apart, over its last part, which its rates are reported for."""
     setup, system, states = study.setup(result.design, result.without), result.system, study.preconditions()
     part, purposes = result.part, [name for name in PURPOSES if name in setup.devices and (name != "ssd" or system.ssd)]
     begin, end = part.start * result.interval, part.stop * result.interval
@@ -77,7 +77,7 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
         counts = [int(np.sum(results[job]["counts"]["transactions"][part])) for job in jobs]
         return [np.array([round(whole * transactions / max(1, count))]) for count in counts]
 
-    runs = Counterfactuals(mechanisms, evaluate, exact)
+    runs = Counterfactuals(mechanisms, np.array([whole]), evaluate, exact)
     times = {name: waits.times.get(name, 0) for name in ("disk", "ssd")}
     for name, each in (("processor", system.work), ("think", system.think)):
         times[name] = min(each * transactions, whole - sum(times.values()))

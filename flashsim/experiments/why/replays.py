@@ -32,7 +32,7 @@ _OF_REQUESTS = ("operation", "offset", "length")
 
 @dataclass(frozen=True)
 class _Apart(Excerpt):
-    """The requests of a source, each so many ns behind the one before."""
+    """The requests of a source at equal distances of `gap` ns."""
 
     source: Source = ""
     gap: int = 0
@@ -73,10 +73,8 @@ class _OperationPaths:
         self.longest = max(self.longest, int(response_times(in_order).max(initial=0)))
         parts, cells = parts_of(self._device, self._record, requests, in_order), dies_and_reads(self._record, in_order)
         for operation in np.unique(requests["operation"]).tolist():
-            path, own = self.paths.setdefault(operation, PhasePath()), requests["operation"] == operation
-            path.parts += parts[own].sum(axis=0)
-            path.requests += int(own.sum())
-            path.add_reads(requests["operation"][own], requests["length"][own], cells[own])
+            own = requests["operation"] == operation
+            self.paths.setdefault(operation, PhasePath()).add(requests[own], parts[own], cells[own])
         since = int(completions["submitted"].min(initial=0))  # requests that come later wait for nothing that ended before
         self._record = self._record[self._record["end"] >= since]
 
@@ -102,8 +100,6 @@ def why_replay(
 
     def sums_of(ideal: Ideals) -> Integers:
         nonlocal runs
-        if not ideal:
-            return base
         if progress:
             progress(runs, 2 * len(mechanisms) + 2, f"{device.name} with ideal {', '.join(each.name for each in ideal)}")
         totals = _LatencySums()
@@ -122,5 +118,5 @@ def why_replay(
     costs = [PhaseCost(OPERATIONS[each], io_time=int(time)) for each, time in zip(own, base, strict=True)]
     of_each = {OPERATIONS[each]: paths.paths[each] for each in own}
     none = [float("nan")] * len(own)
-    answers = Counterfactuals(mechanisms, evaluate, exact)
+    answers = Counterfactuals(mechanisms, base, evaluate, exact)
     return RunWhy(device.name, "", costs, of_each, answers, none, none, REQUEST, key=paths.key, preset=device.preset)

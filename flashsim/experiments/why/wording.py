@@ -1,7 +1,7 @@
 """The answer to why in a sentence."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from flashsim.experiments.why.paths import PhasePath
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 #: Differences below this share of the formula need no cause; a further cause is named if it is at least this share of the first.
 _SMALL, _FURTHER = 0.01, 0.25
-#: Causes beyond so many times the difference cancel one another, and are shares of what it is a difference from.
+#: Multiple of the difference above which its causes cancel one another.
 _MUCH = 2
 #: Steps that are no mechanisms.
 REQUESTS, IDEAL = "requests counted differently", "ideal device against the formula"
@@ -41,21 +41,27 @@ def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequenc
     if not run and not against:
         return "Nothing takes time."
     ratio = f"{run / against:.3g} times {what}" if against else f"{run:.3g} s beside nothing by {what}"
-    along, away = (_by_words([each for each in causes if each.seconds * (difference or 1) * side > 0], paths) for side in (1, -1))
+    text = in_shares(_by_words([each for each in causes if each.seconds], paths), difference, against, what)
+    return f"{ratio}: {text}." if text else f"{ratio}."
+
+
+def in_shares(seconds_of: Mapping[str, float], difference: float, against: float, what: str) -> str:
+    """Causes by their words, each with its share of a difference, and after those what acts against it.
+
+    Causes that cancel one another are shares of `against`, the time compared with, which `what` names.  Empty: none acts along.
+    """
+    along, away = ({words: time for words, time in seconds_of.items() if time * (difference or 1) * side > 0} for side in (1, -1))
     if not along:
-        return f"{ratio}."
-    first = max(abs(seconds) for seconds in along.values())
+        return ""
+    first = max(abs(time) for time in along.values())
     cancel = not difference or (first > _MUCH * abs(difference) and against > 0)
     base, of = (against, what) if cancel else (difference, "the difference")
-
-    def in_shares(seconds_of: dict[str, float]) -> list[str]:
-        large = {words: seconds for words, seconds in seconds_of.items() if abs(seconds) >= _FURTHER * first}
-        return [f"{words} ({seconds / base:{'+' if cancel else ''}.0%})" for words, seconds in large.items()] if base else [*large]
-
-    most, *others = in_shares(along)
-    text = "; ".join([most.replace("%)", f"% of {of})") if base else most, *others])
-    against_it = "; ".join(in_shares(away))
-    return f"{ratio}: {text}{'; against that, ' if against_it else ''}{against_it}."
+    texts = []
+    for times in (along, away):
+        large = [(words, time) for words, time in times.items() if abs(time) >= _FURTHER * first]
+        texts.append([f"{words} ({time / base:{'+' if cancel else ''}.0%})" if base else words for words, time in large])
+    texts[0][0] = texts[0][0].replace("%)", f"% of {of})")
+    return "; against that, ".join("; ".join(each) for each in texts if each)
 
 
 def _by_words(causes: Sequence[Cause], paths: Sequence[PhasePath]) -> dict[str, float]:
@@ -101,7 +107,7 @@ def _busy_dies(paths: Sequence[PhasePath]) -> str:
         return f"requests wait for dies that are busy with {PARTS[most].removeprefix('die busy with ')}"
     lengths = dict[int, tuple[int, int]]()
     for path in paths:
-        for length, (_, dies, reads) in path.reads.items():
+        for length, (dies, reads) in path.reads.items():
             before = lengths.get(length, (0, 0))
             lengths[length] = before[0] + dies, before[1] + reads
     length = max(lengths, key=lambda each: lengths[each][1], default=0)

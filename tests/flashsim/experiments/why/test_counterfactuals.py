@@ -98,7 +98,7 @@ def test_what_costs_nothing_alone_but_something_behind_others_is_removed_too() -
         named = [{each.name for each in ideal} for ideal in ideals]
         return [np.array([100 if "first" not in names else 40 if "second" not in names else 10]) for names in named]
 
-    runs = Counterfactuals([DeviceMechanism(name, name, name) for name in ("first", "second", "third")], evaluate)
+    runs = Counterfactuals([DeviceMechanism(name, name, name) for name in ("first", "second", "third")], np.array([100]), evaluate)
     assert runs.ideal == runs.all_ideal == 10 and runs.runs <= 2 * 3 + 2
     assert [(each.mechanism.name, int(each.alone[0]), int(each.removed[0])) for each in runs.worths][:2] == [
         ("first", 60, 60),
@@ -109,21 +109,20 @@ def test_what_costs_nothing_alone_but_something_behind_others_is_removed_too() -
 def times_of(worths: dict[str, int], together: int = 0) -> tuple[list[frozenset[str]], Counterfactuals]:
     """Counterfactuals of two phases in which each mechanism costs so much, and two of them `together` as much again."""
     seen = list[frozenset[str]]()
-    first = frozenset(list(worths)[:2])
+    first, base = frozenset(list(worths)[:2]), np.array([1000 + sum(worths.values()) + together, 7])
 
     def evaluate(ideals: list[Ideals]) -> list[Integers]:
         named = [frozenset(each.name for each in ideal) for ideal in ideals]
         seen.extend(named)
-        base = 1000 + sum(worths.values()) + together
-        return [np.array([base - sum(worths[name] for name in each) - together * bool(each & first), 7]) for each in named]
+        return [base - np.array([sum(worths[name] for name in each) + together * bool(each & first), 0]) for each in named]
 
-    return seen, Counterfactuals([DeviceMechanism(name, name, f"{name} costs") for name in worths], evaluate)
+    return seen, Counterfactuals([DeviceMechanism(name, name, f"{name} costs") for name in worths], base, evaluate)
 
 
 @pytest.mark.parametrize("together", [0, 50])
 def test_worths_add_up_and_runs_are_few(together: int) -> None:
     seen, runs = times_of({"a": 5, "b": 300, "c": 0, "d": 40}, together)
-    assert runs.runs == len(seen) == len(set(seen)) <= 2 * 4 + 2
+    assert runs.runs == len(seen) + 1 == len(set(seen)) + 1 <= 2 * 4 + 2 and frozenset() not in seen
     assert runs.order[0] == "b" and runs.order[-1] == "c"
     assert np.array_equal(runs.ideal + sum(each.removed for each in runs.worths), runs.base)
     alone = {each.mechanism.name: int(each.alone[0]) for each in runs.worths}

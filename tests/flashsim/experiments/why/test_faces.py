@@ -68,6 +68,6 @@ def test_shapley_values_share_an_interaction_evenly() -> None:
         named = [{each.name for each in ideal} for ideal in ideals]
         return [np.array([1000 - sum(alone[each] for each in names) - 60 * ({"a", "b"} <= names)]) for names in named]
 
-    runs = Counterfactuals([DeviceMechanism(name, name, name) for name in alone], evaluate, exact=True)
+    runs = Counterfactuals([DeviceMechanism(name, name, name) for name in alone], np.array([1000]), evaluate, exact=True)
     values = {each.mechanism.name: each.shapley for each in runs.worths}
     assert values == pytest.approx({"a": 130, "b": 60, "c": 5}) and runs.runs <= 2 * 3 + 2 + 16

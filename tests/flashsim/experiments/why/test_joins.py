@@ -83,7 +83,7 @@ def test_why_one_device_is_faster() -> None:
     assert difference.plot().figure is not None and one.why().plot().figure is not None
     grace = fs.join(**KEYS, device=devices[0], algorithm="grace-hash")
     assert fs.why(one, grace).title.split(" is ")[0] in ("bnl", "grace-hash")
-    with pytest.raises(FlashsimError, match="other requests by design"):
+    with pytest.raises(FlashsimError, match="both the requests and the devices differ"):
         fs.why(other, grace)
 
 

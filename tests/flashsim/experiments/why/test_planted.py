@@ -51,7 +51,7 @@ def chips(drive: SsdParameters, controller: int | None = None, **changes: Any) -
 
 @dataclass(frozen=True)
 class Load:
-    """Requests at drawn times, `apart` ns of one another on average and `burst` at once, at drawn places of so many MiB or in order."""
+    """Requests at random times and places, or in order: `apart` is the mean distance in ns, `burst` are at once, `span` is in MiB."""
 
     count: int
     apart: float

@@ -62,7 +62,7 @@ def test_a_small_flash_drive_is_taken_apart_too() -> None:
 
 
 def test_what_clients_wait_for_at_once_counts_once() -> None:
-    """A client reads from both devices at once, and another's read goes on beyond the end; writes and the cleaner's reads do not count."""
+    """Reads of one client overlap, and one read lasts beyond the end. Writes and reads of the cleaner do not count."""
     rows = empty_table(5, ISSUED)
     rows.who, rows.device_number = [0, 0, 1, 0, 7], [0, 1, 1, 0, 1]
     rows.time, rows.completed, rows.operation = [0, 10, 90, 20, 5], [40, 60, -1, 70, 50], [READ, READ, READ, WRITE, READ]

@@ -63,7 +63,7 @@ def test_two_replays_are_compared_if_their_requests_are_the_same() -> None:
     slow, fast = (fs.replay(trace(300, 3e5), device, pace="timed", why=True) for device in ("intel-x25e-64gb", "micron-p300"))
     assert " times as fast as " in fs.why(slow, fast).title
     other = fs.replay(trace(300, 3e5, length=8192), "micron-p300", pace="timed", why=True)
-    with pytest.raises(FlashsimError, match="other requests by design"):
+    with pytest.raises(FlashsimError, match="both the requests and the devices differ"):
         fs.why(slow, other)
     with pytest.raises(FlashsimError, match="a number from 0 to 0"):
         slow.why(1)
