@@ -17,7 +17,6 @@ from algorithms.page_access.plan import LEAST_FRAMES
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.options import options_in
 from flashsim.core.rng import generator
-from flashsim.core.units import MILLISECONDS
 from flashsim.experiments.runs.joining import JoinResult, PhaseSeconds
 from flashsim.storage.heap_file import HeapFile, heap_file
 from flashsim.storage.keys import NULL_KEY
@@ -141,13 +140,6 @@ def formulas(result: JoinResult) -> list[JoinCost | None]:
     return [by_disk[disk] if disk else None for disk in result.disks]
 
 
-def with_measured_seek(join: JoinCost, total: PhaseSeconds) -> JoinCost | None:
-    """Counts on a device whose mean seek is the one that a run measured; None where nothing sought."""
-    if not total.seeks or join.disk.seek_ms == 0:
-        return None
-    return replace(join, disk=replace(join.disk, seek_ms=total.seek_time / total.seeks / MILLISECONDS))
-
-
 @dataclass(frozen=True)
 class PhaseComparison:
     """A phase, or the whole of a join, in a simulation and by the formula; times are seconds, None where the formula has nothing."""
@@ -161,7 +153,6 @@ class PhaseComparison:
     formula_requests: int | None
     formula_pages: int | None
     formula_io: float | None
-    formula_io_measured_seek: float | None
     #: Phases of the whole without a formula, and their requests, pages and seconds, which the difference leaves out.
     phases_left_out: tuple[str, ...] = ()
     requests_left_out: int = 0
@@ -231,21 +222,18 @@ def compare(
     `supposed` is what the formula supposes wrongly (`remarks`).
     """
     *phases, total = measured
-    sought = with_measured_seek(join, total) if join else None
     formulas = {phase.name: phase for phase in join.phases} if join else {}
     rows = []
     for phase in phases:
         formula = formulas.get(phase.phase)
         row = _phase_comparison(
-            phase,
-            (formula.total.requests, formula.total.pages, formula.seconds(join.disk)) if formula and join else None,
-            formula.seconds(sought.disk) if formula and sought else None,
+            phase, (formula.total.requests, formula.total.pages, formula.seconds(join.disk)) if formula and join else None
         )
         rows.append(replace(row, remark=_remark(formula, join, supposed)) if formula and join else row)
     if join is None:
-        return [*rows, _phase_comparison(total, None, None)]
+        return [*rows, _phase_comparison(total, None)]
     omitted = [phase for phase in phases if phase.phase not in formulas and phase.requests]
-    whole = _phase_comparison(total, (join.requests, join.pages, join.seconds), sought.seconds if sought else None)
+    whole = _phase_comparison(total, (join.requests, join.pages, join.seconds))
     requests, pages, io = (sum(getattr(phase, name) for phase in omitted) for name in ("requests", "pages", "io"))
     names = tuple(phase.phase for phase in omitted)
     remark = ", ".join(dict.fromkeys(row.remark for row in rows if row.remark))
@@ -262,9 +250,9 @@ def _remark(phase: PhaseCounts, join: JoinCost, supposed: Mapping[str, str]) -> 
     return supposed.get("keys", "") if len(hashed) > 1 and phase.name in hashed and not phase.name.endswith("partition") else ""
 
 
-def _phase_comparison(row: PhaseSeconds, formula: tuple[int, int, float] | None, measured_seek: float | None) -> PhaseComparison:
+def _phase_comparison(row: PhaseSeconds, formula: tuple[int, int, float] | None) -> PhaseComparison:
     requests, pages, seconds = formula or (None, None, None)
-    return PhaseComparison(row.phase, row.requests, row.pages, row.io, row.cpu, row.total, requests, pages, seconds, measured_seek)
+    return PhaseComparison(row.phase, row.requests, row.pages, row.io, row.cpu, row.total, requests, pages, seconds)
 
 
 def compare_join(result: JoinResult) -> list[list[PhaseComparison]]:
@@ -296,12 +284,12 @@ def comparison_table(rows: Sequence[PhaseComparison]) -> Table:
     from flashsim.experiments.presentation.tables import Table  # loads pandas
 
     header = ["phase", "requests", "pages", "I/O s", "CPU s", "total s"]
-    header += ["formula requests", "formula pages", "formula I/O s", "with measured seek", "I/O differs by"]
+    header += ["formula requests", "formula pages", "formula I/O s", "I/O differs by"]
     header += ["remark"] if (remarked := any(row.remark for row in rows)) else []
     body: list[list[Entry]] = []
     for row in rows:
         share = row.difference("io")
         difference = None if share is None or BOUND in row.remark else f"{100 * share:+.1f} %"
-        formula: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, row.formula_io_measured_seek, difference]
+        formula: list[Entry] = [row.formula_requests, row.formula_pages, row.formula_io, difference]
         body.append([row.phase, row.requests, row.pages, row.io, row.cpu, row.total, *formula, *([row.remark or None] if remarked else [])])
     return Table(header, body, digits=3 if rows[-1].total < 10 else 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.units import SECONDS
+from flashsim.core.units import SECONDS, format_duration
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.why.counterfactuals import Counterfactuals
 from flashsim.experiments.why.paths import PhasePath
@@ -47,8 +47,13 @@ class RunWhy:
     #: Of what the requests depend besides the device, and the device: two runs with equal ones can be compared.
     key: Any = None
     preset: Any = None
-    #: Requests and pages of each phase by the formula, if they are known, and whether these are lower bounds.
-    expected: Sequence[tuple[int, int, bool]] = ()
+    #: Requests and pages of each phase by the formula, if they are known, and, if these are lower bounds, why more are needed.
+    expected: Sequence[tuple[int, int, str]] = ()
+    #: What the device is compared with where there is no formula; when steps are measured, as a clause; and what the algorithm does that
+    #: others do not, as a clause.
+    ideal: str = "an ideal device"
+    when: str = ""
+    feature: str = ""
 
     @property
     def title(self) -> str:
@@ -131,7 +136,7 @@ class RunWhy:
         causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
         causes = [replace(each, words=self._counts_in_words()) if each.title == REQUESTS else self._with_ties(each) for each in causes]
         if self.by_formula and "formula" in steps:  # which knows them too
-            causes = [replace(each, words=_beyond_formula(each)) if each.mechanism else each for each in causes]
+            causes = [replace(each, words=_beyond_formula(each) or each.words) for each in causes]
         against = steps.get("formula", steps.get("ideal device", 0.0))
         side = 1 if steps["run"] >= against else -1
         weights = [_OF_LOAD if each.mechanism and each.mechanism.one_at_a_time else 1.0 for each in causes]
@@ -142,16 +147,16 @@ class RunWhy:
     def sentence(self) -> str:
         """The answer in a sentence; of pools that have a formula, in two."""
         if self.by_formula:
-            return f"{self._sentence(from_formula=False)} {self._sentence(from_formula=True)}"
-        return self._sentence(from_formula=True)
+            return f"{self.when}{self._sentence(from_formula=False)} {self._sentence(from_formula=True)}"
+        return self.when + self._sentence(from_formula=True)
 
     def _sentence(self, *, from_formula: bool) -> str:
         steps = dict(self.total_steps(from_formula))
         known = [cost.name for cost, seconds in zip(self.costs, self.formula, strict=True) if not np.isnan(seconds)]
         paths = [self.paths[name] for name in known or [cost.name for cost in self.costs] if name in self.paths]
         formula = steps.get("formula")
-        against = steps["ideal device"] if formula is None else formula
-        return sentence(steps["run"], against, self._causes(steps), paths, formula is not None)
+        against, what = (steps["ideal device"], self.ideal) if formula is None else (formula, "the formula")
+        return sentence(steps["run"], against, what, self._causes(steps), paths)
 
     def _with_ties(self, cause: Cause) -> Cause:
         """A cause with another mechanism that costs as much alone, and of which nothing is left behind it."""
@@ -171,10 +176,11 @@ class RunWhy:
         cost = self.costs[number]
         if not self.expected:
             return ""
-        *expected, is_bound = self.expected[number]
+        *expected, reason = self.expected[number]
         for what, made, counted in zip(("requests", "pages"), (cost.requests, cost.pages), expected, strict=True):
             if abs(made - counted) > _ALIKE * max(1, counted):
-                return f"{cost.name} has {made:,} {what} where the formula counts {counted:,}{' as a lower bound' if is_bound else ''}"
+                words = f"{cost.name} has {made:,} {what} where the formula counts {counted:,}"
+                return f"{words} as a lower bound: {reason}" if reason and made > counted else words
         return f"{cost.name} does not seek as often as the formula counts"
 
     def as_dict(self) -> dict[str, Any]:
@@ -206,5 +212,10 @@ class RunWhy:
 
 
 def _beyond_formula(cause: Cause) -> str:
-    """A mechanism of which the cost by the formula has been taken off."""
+    """A mechanism of which the cost by the formula has been taken off, or what is left without mechanisms, as a clause."""
+    if cause.title == IDEAL:
+        amount, more = format_duration(round(abs(cause.seconds) * SECONDS)), "more" if cause.seconds > 0 else "less"
+        return f"without all these it takes {amount} {more} than by the formula, which keeps hits as they are"
+    if cause.mechanism is None:
+        return ""
     return f"{cause.title} costs {'more' if cause.seconds > 0 else 'less'} than by the formula"

@@ -68,10 +68,11 @@ class RunDifference:
             return f"{one} and {other} take equally long."
         names = (other, one) if difference < 0 else (one, other)
         along = sorted(changes, key=lambda step: -step[1] / difference)
-        words = {_IDEAL: "its times with all mechanisms ideal", _REQUESTS: "its requests with all mechanisms ideal"}
+        ideal = "its reads, by devices that are free" if self.one.unit == TRANSACTION else "its times with all mechanisms ideal"
+        words = {_IDEAL: ideal, _REQUESTS: "its requests with all mechanisms ideal"}
         causes = in_shares({words.get(title, title): seconds for title, seconds in along}, difference, first, one)
         ratio = max(first, last) / min(first, last)
-        return f"{names[0]} is {ratio:.3g} times as fast as {names[1]}: {causes}{self._counts(difference < 0)}."
+        return f"{self.one.when}{names[0]} is {ratio:.3g} times as fast as {names[1]}: {causes}{self._counts(difference < 0)}."
 
     def _counts(self, other_is_faster: bool) -> str:
         """What a transaction of the faster system of pools asks of its devices in the place of the other's requests."""
@@ -82,4 +83,5 @@ class RunDifference:
             {title: count / path.requests for path in why.paths.values() for title, count in path.visits.items()} for why in (slow, fast)
         ]
         pairs = [f"{each[1][title]:.3g} {title} instead of {each[0].get(title, 0):.3g}" for title in each[1]]
-        return f"; per transaction {', '.join(pairs)}"
+        feature = f"; {fast.what} {fast.feature}" if fast.feature and fast.feature != slow.feature else ""
+        return f"{feature}; per transaction {', '.join(pairs)}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import Integers
-from flashsim.core.units import SECONDS
+from flashsim.core.units import SECONDS, format_size
 from flashsim.device.mechanisms import mechanisms_of
 from flashsim.execution.machine import Machine
 from flashsim.execution.recording import RequestRecording
@@ -54,14 +54,20 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
     phases = [next((each for each in formula.phases if each.name == cost.name), None) if formula else None for cost in run.phases]
     prices = [_formula_times(cost, phase, formula) for cost, phase in zip(run.phases, phases, strict=True)]
     counts = [
-        (each.reads.requests + each.writes.requests, each.reads.pages + each.writes.pages, each.is_bound) if each else (0, 0, False)
-        for each in phases
+        (each.total.requests, each.total.pages, _why_again(result) if each.is_bound else "") if each else (0, 0, "") for each in phases
     ]
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
     key = replace(result.setting, cpu=None, buffers_for=None), [file.name for file in result.files], vars(result.allocation)
     rest: dict[str, Any] = {"expected": counts, "key": key, "preset": held.load()}
     runs, name = Counterfactuals(mechanisms, _io_times(run), evaluate, exact), result.setting.algorithm
     return RunWhy(run.machine, name, run.phases, observers[0].phases, runs, by_formula, counted, **rest)
+
+
+def _why_again(result: JoinResult) -> str:
+    """Why a join fetches pages more often than by the lower bound, as a clause."""
+    options = result.setting.options
+    memory = format_size(result.setting.memory * result.files[0].page_size)
+    return f"with {options.fetch} fetching, {memory} of memory does not keep pages until all their partners are read"
 
 
 def _io_times(run: Run | ConcurrentRun) -> Integers:

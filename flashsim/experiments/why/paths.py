@@ -25,10 +25,15 @@ class PhasePath:
     names: Mapping[str, str] = field(default_factory=lambda: PARTS)
     #: What transactions ask of devices, by title.
     visits: Mapping[str, int] = field(default_factory=dict)
+    #: Requests on the path, and how many of them have each part.
+    served: int = 0
+    affected: Integers = field(default_factory=lambda: np.zeros(len(PARTS), np.int64))
 
     def add(self, requests: Requests, parts: Integers, cells: Integers) -> None:
         """Take requests, parts of those on the path, shape (n, `names`), and dies and reads of cells of all, shape (requests, 2)."""
         self.parts += parts.sum(axis=0)
+        self.affected += (parts > 0).sum(axis=0)
+        self.served += len(parts)
         self.requests += len(requests)
         reads, lengths = requests["operation"] == READ, requests["length"]
         for length in np.unique(lengths[reads]).tolist():

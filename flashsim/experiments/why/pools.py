@@ -9,7 +9,7 @@ from flashsim.core.processes import cores
 from flashsim.core.protocols import Progress
 from flashsim.core.records import RecordArray
 from flashsim.core.request import READ, Integers
-from flashsim.core.units import SECONDS
+from flashsim.core.units import SECONDS, format_duration
 from flashsim.execution.pooled.system import PURPOSES
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.designs.results import DesignResult, variant_name
@@ -31,9 +31,10 @@ WAITS = {
 
 #: Requests of transactions and pages that they write, by counter.
 _VISITS = {
-    "disk_reads": "reads of the disks", "disk_pages_written": "pages written to the disks", "ssd_reads": "reads of the SSD",
-    "ssd_writes": "pages written to the SSD",
+    "disk_reads": "reads of the disks", "disk_writes": "writes to the disks", "disk_pages_written": "pages written to the disks",
+    "ssd_reads": "reads of the SSD", "ssd_writes": "pages written to the SSD",
 }  # fmt: skip
+_WRITE_BACK = "keeps dirty pages on the SSD until its cleaner writes them to the disks in groups"
 
 
 class Waits:
@@ -88,7 +89,12 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     formula, counted, worths = _formula(study, result, runs)
     key = {name: value for name, value in study.as_dict().items() if name not in ("designs", "devices", "states", "without")}
     name = variant_name(result.design, result.without)
-    return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths, key=key)
+    feature, when = (
+        _WRITE_BACK if system.design.write_back else "",
+        f"Over the last {format_duration(round((end - begin) / result.scale))}: ",
+    )
+    words = {"ideal": "a system without these waits and writes", "when": when, "feature": feature}
+    return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths, key=key, **words)
 
 
 def _formula(study: PoolStudy, result: DesignResult, runs: Counterfactuals) -> tuple[list[float], list[float], dict[str, float]]:

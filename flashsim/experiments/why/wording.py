@@ -14,6 +14,8 @@ from flashsim.experiments.why.paths import PhasePath
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 #: Differences below this share of the formula need no cause; a further cause is named if it is at least this share of the first.
 _SMALL, _FURTHER = 0.01, 0.25
+#: Share of the causes that are not named from which they are mentioned, and share of requests up to which a cause is not of all requests.
+_OTHERS, _FEW = 0.05, 0.5
 #: Multiple of the difference above which its causes cancel one another.
 _MUCH = 2
 #: Steps that are no mechanisms.
@@ -33,9 +35,9 @@ class Cause:
     words: str = ""
 
 
-def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequence[PhasePath], formula: bool) -> str:
-    """The run's seconds of I/O against the formula's, or those of an ideal device, and the causes of the difference as they are ordered."""
-    what, difference = "the formula" if formula else "an ideal device", run - against
+def sentence(run: float, against: float, what: str, causes: Sequence[Cause], paths: Sequence[PhasePath]) -> str:
+    """The run's seconds of I/O against those of the formula, or of what else `what` names, and the causes of the difference in order."""
+    difference = run - against
     if abs(difference) < _SMALL * against and all(abs(cause.seconds) < _SMALL * against for cause in causes):
         return f"As {what} says, within {_SMALL:.0%}."
     if not run and not against:
@@ -46,7 +48,7 @@ def sentence(run: float, against: float, causes: Sequence[Cause], paths: Sequenc
 
 
 def in_shares(seconds_of: Mapping[str, float], difference: float, against: float, what: str) -> str:
-    """Causes by their words, each with its share of a difference, and after those what acts against it.
+    """Causes by their words, each with its share of a difference, after those what acts against it, and the share of all others.
 
     Causes that cancel one another are shares of `against`, the time compared with, which `what` names.  Empty: none acts along.
     """
@@ -56,12 +58,14 @@ def in_shares(seconds_of: Mapping[str, float], difference: float, against: float
     first = max(abs(time) for time in along.values())
     cancel = not difference or (first > _MUCH * abs(difference) and against > 0)
     base, of = (against, what) if cancel else (difference, "the difference")
-    texts = []
+    texts, rest = list[list[str]](), sum(seconds_of.values())
     for times in (along, away):
         large = [(words, time) for words, time in times.items() if abs(time) >= _FURTHER * first]
+        rest -= sum(time for _, time in large)
         texts.append([f"{words} ({time / base:{'+' if cancel else ''}.0%})" if base else words for words, time in large])
     texts[0][0] = texts[0][0].replace("%)", f"% of {of})")
-    return "; against that, ".join("; ".join(each) for each in texts if each)
+    others = f"; others {rest / base:+.0%}" if base and abs(rest) > _OTHERS * abs(base) else ""
+    return "; against that, ".join("; ".join(each) for each in texts if each) + others
 
 
 def _by_words(causes: Sequence[Cause], paths: Sequence[PhasePath]) -> dict[str, float]:
@@ -89,11 +93,20 @@ def in_words(cause: Cause, paths: Sequence[PhasePath]) -> str:
         return f"without {cause.mechanism.title} it would take longer"
     if cause.mechanism.name in ("dies", _BY_WORD_LINE):
         return _busy_dies(paths) or cause.mechanism.sentence
+    if cause.mechanism.name in PARTS:
+        return _of_few(cause.mechanism.sentence, cause.mechanism.name, paths)
     if cause.mechanism.one_at_a_time and paths:
         parts, titles = np.sum([path.parts for path in paths], axis=0), list(paths[0].names.values())
         share = parts.max() / max(1, parts.sum())
         return f"{cause.mechanism.sentence}, {share:.0%} of their time as '{titles[parts.argmax()]}'"
     return cause.mechanism.sentence
+
+
+def _of_few(words: str, part: str, paths: Sequence[PhasePath]) -> str:
+    """A clause about requests, with their share if few of them have the part."""
+    place, served = list(PARTS).index(part), sum(path.served for path in paths)
+    affected = sum(int(path.affected[place]) for path in paths)
+    return words.replace("requests", f"{affected / served:.1%} of requests", 1) if 0 < affected < _FEW * served else words
 
 
 def _busy_dies(paths: Sequence[PhasePath]) -> str:
@@ -104,7 +117,7 @@ def _busy_dies(paths: Sequence[PhasePath]) -> str:
         return ""
     most = max(waits, key=lambda name: waits[name])
     if most != "own":
-        return f"requests wait for dies that are busy with {PARTS[most].removeprefix('die busy with ')}"
+        return _of_few(f"requests wait for dies that are busy with {PARTS[most].removeprefix('die busy with ')}", most, paths)
     lengths = dict[int, tuple[int, int]]()
     for path in paths:
         for length, (dies, reads) in path.reads.items():

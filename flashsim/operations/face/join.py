@@ -121,14 +121,13 @@ class JoinOutcome(Outcome):
     def against_formula(self) -> pd.DataFrame:
         """A row a device and phase, the total last: what ran beside what the formula of Haas, Carey and Livny says.
 
-        ``formula_io_measured_seek_s`` takes the mean seek that was measured in the place of the nominal one. NaN where the formula says
-        nothing: of real devices, of phases that it does not have, and for algorithms that name no formula.  The total's difference is of
-        phases that it has; what others took is ``io_left_out_s``.
+        NaN where the formula says nothing: of real devices, of phases that it does not have, and for algorithms that name no formula.  The
+        total's difference is of phases that it has; what others took is ``io_left_out_s``.
         """
         rows = []
         for run, phases in zip(self.result.runs, self._comparisons, strict=True):
             rows += [{"device": run.machine, **row.as_dict()} for row in phases]
-        seconds = ["io", "formula_io", "formula_io_measured_seek", "io_left_out"]
+        seconds = ["io", "formula_io", "io_left_out"]
         columns = ["device", "phase", "requests", "formula_requests", "pages", "formula_pages", *seconds, "io_difference"]
         table = frame(rows)[columns].rename(columns={name: f"{name}_s" for name in seconds})
         return table.astype({name: float for name in table if "formula" in str(name) or name == "io_difference"})

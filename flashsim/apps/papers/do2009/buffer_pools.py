@@ -212,13 +212,13 @@ def _counts(runs: JoinRuns) -> Table:
         hdd, ssd = (runs.result(setup, machine) for machine in DEVICES)
         for row, flash in zip(hdd.comparison, ssd.comparison, strict=True) if hdd and ssd else ():
             entries: list[Entry] = [setup.join, setup.memory, row.phase, row.formula_requests, row.requests, row.formula_pages, row.pages]
-            for times in ([row.formula_io, row.formula_io_measured_seek, row.io], [flash.formula_io, flash.io]):
+            for times in ([row.formula_io, row.io], [flash.formula_io, flash.io]):
                 share = relative(times[-1] or 0.0, times[0])
                 entries += [*times, share and percent(share)]
             rows.append(entries)
             ids.append(runs.id(setup))
     header = ["join", "MB", "phase", "requests: formula", "ours", "pages: formula", "ours"]
-    header += ["HDD I/O s: formula", "with measured seek", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]
+    header += ["HDD I/O s: formula", "ours", "differs %", "SSD I/O s: formula", "ours", "differs %"]
     return Table(header, rows, "formula", 2 if runs.settings.scale >= 0.05 else 3, runs=ids)
 
 

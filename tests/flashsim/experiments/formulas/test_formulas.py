@@ -8,7 +8,7 @@ import pytest
 
 from flashsim.core.errors import MissingFileError
 from flashsim.device import presets
-from flashsim.experiments.formulas.comparison import compare, compare_join, formulas, left_out, with_measured_seek
+from flashsim.experiments.formulas.comparison import compare, compare_join, formulas, left_out
 from flashsim.experiments.runs.drives import disk_of
 from flashsim.experiments.runs.joining import JoinSetting, lay_out, open_pair, simulate_join
 from models.haas import JoinCost
@@ -53,15 +53,6 @@ def test_formula_and_run_call_the_phases_by_the_same_names(algorithm: str) -> No
     result = simulate_join(JoinSetting(algorithm, 24), files, ["ocz-core-60gb"])
     assert [phase.name for phase in result.runs[0].phases] == [phase.name for phase in formulas(result)[0].phases]
     assert all(row.formula_requests is not None for row in compare_join(result)[0])
-
-
-def test_measured_seek_replaces_the_nominal_one(sort_merge) -> None:
-    hdd, ssd = formulas(sort_merge)
-    measured = with_measured_seek(hdd, sort_merge.phase_seconds()[-1])
-    total = sort_merge.runs[0].total()
-    assert measured.disk.seek_ms == pytest.approx(total.seek_time / total.seeks / 1e6)
-    assert hdd.seconds - measured.seconds == pytest.approx(hdd.seeks * (12 - measured.disk.seek_ms) / 1000)
-    assert with_measured_seek(ssd, sort_merge.phase_seconds(1)[-1]) is None
 
 
 def test_a_join_without_a_formula_is_compared_with_nothing(sort_merge) -> None:

@@ -13,9 +13,11 @@ import flashsim as fs
 from flashsim.core.errors import FlashsimError
 from flashsim.core.records import empty_table
 from flashsim.core.request import READ, WRITE
+from flashsim.core.units import SECONDS
 from flashsim.execution.pooled.tables import ISSUED
 from flashsim.experiments.why.pools import Waits
 from flashsim.operations.face.pool import PoolOutcome
+from flashsim.pools.devices import DISKS_3_1
 from tests.commands import Run
 
 
@@ -39,6 +41,17 @@ def test_waits_and_steps_add_up(design: str) -> None:
     assert "requests wait for the disks" in why.title and why.plot().figure is not None
 
 
+def test_the_formula_prices_mechanisms_as_a_pencil_does() -> None:
+    """Sixteen clients before eight disks: all of these are busy, so that a round takes twice the service of its reads."""
+    outcome = system("none")
+    why, (run,) = outcome.why().result, outcome.result.runs
+    reads = run.total("disk_reads", run.part) / run.total("transactions", run.part)
+    service, transactions = reads * DISKS_3_1.servers / DISKS_3_1.read, run.total("transactions", run.part)
+    costs = {name: cost / transactions / SECONDS for name, cost in why.by_formula.items()}
+    assert why.counted[0] / transactions / SECONDS == pytest.approx(2 * service, rel=0.01)
+    assert costs.pop("disk queue") == pytest.approx(service, rel=0.01) and all(abs(cost) < 0.01 * service for cost in costs.values())
+
+
 def test_writes_cost_the_disks_their_time() -> None:
     outcome = system("cw", "zipf:pages=8000,each=20,write-share=0.9")
     worth = outcome.why().mechanisms().set_index("mechanism")["alone_s"]["writes of the disks"]
@@ -47,9 +60,10 @@ def test_writes_cost_the_disks_their_time() -> None:
 
 def test_an_ssd_that_serves_reads_is_why_a_design_is_faster() -> None:
     difference = fs.why(system("none"), system("lc"))
-    assert difference.title.startswith("lc is") and "waiting for the disks" in difference.title
+    assert difference.title.startswith("Over the last 2 s: lc is") and "waiting for the disks" in difference.title
     reads = [float(words.split()[0].strip(",")) for words in difference.title.split("per transaction ")[1].split(" instead of ")[:2]]
     assert reads[0] < reads[1] and "reads of the disks instead of" in difference.title
+    assert "lc keeps dirty pages on the SSD until its cleaner writes them" in difference.title
     first, *changes, last = difference.summary()["seconds"].tolist()
     assert first + sum(changes) == pytest.approx(last)
 
