@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from algorithms.fetching.base import FetchOptions
 from flashsim.core.errors import RefusedError
 from flashsim.core.request import Integers
 from flashsim.core.units import SECONDS, format_size
@@ -65,9 +66,9 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
 
 def _why_again(result: JoinResult) -> str:
     """Why a join fetches pages more often than by the lower bound, as a clause."""
-    options = result.setting.options
-    memory = format_size(result.setting.memory * result.files[0].page_size)
-    return f"with {options.fetch} fetching, {memory} of memory does not keep pages until all their partners are read"
+    options, memory = result.setting.options, format_size(result.setting.memory * result.files[0].page_size)
+    strategy = options.fetch if isinstance(options, FetchOptions) else result.setting.algorithm
+    return f"with {strategy} fetching, {memory} of memory does not keep pages until all their partners are read"
 
 
 def _io_times(run: Run | ConcurrentRun) -> Integers:

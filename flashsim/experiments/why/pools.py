@@ -1,6 +1,7 @@
 """Why transactions on a system of pools take their time."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
         _WRITE_BACK if system.design.write_back else "",
         f"Over the last {format_duration(round((end - begin) / result.scale))}: ",
     )
-    words = {"ideal": "a system without these waits and writes", "when": when, "feature": feature}
+    words: dict[str, Any] = {"ideal": "a system without these waits and writes", "when": when, "feature": feature}
     return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths, key=key, **words)
 
 
