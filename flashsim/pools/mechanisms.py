@@ -16,12 +16,11 @@ _SERVERS, _LEAST = 65535, 1
 def mechanisms_of_rates(purpose: str) -> list[DeviceMechanism]:
     """Mechanisms of a station that serves requests at given rates."""
     device = _WORDS[purpose]
+    waiting, group = f"waiting for {device}", f"waiting for {device}, which writes keep busy as well"
     return [
-        DeviceMechanism(
-            f"{purpose} queue", f"waiting for {device}", f"requests wait for {device}", {"servers": _SERVERS}, is_wait=True
-        ),
-        DeviceMechanism(f"{purpose} writes", f"writes of {device}", f"writes keep {device} busy", {"write": _LEAST}),
-    ]  # fmt: skip
+        DeviceMechanism(f"{purpose} queue", waiting, f"requests wait for {device}", {"servers": _SERVERS}, is_wait=True, group=group),
+        DeviceMechanism(f"{purpose} writes", f"writes of {device}", f"writes keep {device} busy", {"write": _LEAST}, group=group),
+    ]
 
 
 def mechanisms_of_drive(purpose: str, preset: Preset) -> list[DeviceMechanism]:

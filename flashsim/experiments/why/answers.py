@@ -14,8 +14,6 @@ from flashsim.experiments.why.wording import IDEAL, REQUESTS, Cause, in_words, s
 
 #: Units of which steps are a mean.
 REQUEST, TRANSACTION = "request", "transaction"
-#: Counts that differ by no larger share are alike.
-_ALIKE = 0.05
 #: Share at which waiting for other requests, which says little, counts in the order of causes.
 _OF_LOAD = 0.5
 #: Costs that differ by no larger share are equal.
@@ -47,8 +45,8 @@ class RunWhy:
     #: Of what the requests depend besides the device, and the device: two runs with equal ones can be compared.
     key: Any = None
     preset: Any = None
-    #: Requests and pages of each phase by the formula, if they are known, and, if these are lower bounds, why more are needed.
-    expected: Sequence[tuple[int, int, str]] = ()
+    #: What the run counts otherwise than the formula, as a clause; empty: any of requests, pages and seeks.
+    counts: str = ""
     #: What the device is compared with where there is no formula; when steps are measured, as a clause; and what the algorithm does that
     #: others do not, as a clause.
     ideal: str = "an ideal device"
@@ -134,7 +132,7 @@ class RunWhy:
     def _causes(self, steps: Mapping[str, float]) -> list[Cause]:
         by_title = {worth.mechanism.title: worth.mechanism for worth in self.runs.worths}
         causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
-        causes = [replace(each, words=self._counts_in_words()) if each.title == REQUESTS else self._with_ties(each) for each in causes]
+        causes = [replace(each, words=self.counts) if each.title == REQUESTS else self._with_ties(each) for each in causes]
         if self.by_formula and "formula" in steps:  # which knows them too
             causes = [replace(each, words=_beyond_formula(each) or each.words) for each in causes]
         against = steps.get("formula", steps.get("ideal device", 0.0))
@@ -170,19 +168,6 @@ class RunWhy:
                 )
         return cause
 
-    def _counts_in_words(self) -> str:
-        """How many requests, pages or seeks the run has, and how many the formula, in the phase in which that costs most."""
-        number = int(np.nanargmax(np.abs(np.subtract(self.counted, self.formula))))
-        cost = self.costs[number]
-        if not self.expected:
-            return ""
-        *expected, reason = self.expected[number]
-        for what, made, counted in zip(("requests", "pages"), (cost.requests, cost.pages), expected, strict=True):
-            if abs(made - counted) > _ALIKE * max(1, counted):
-                words = f"{cost.name} has {made:,} {what} where the formula counts {counted:,}"
-                return f"{words} as a lower bound: {reason}" if reason and made > counted else words
-        return f"{cost.name} does not seek as often as the formula counts"
-
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready: the sentence, phases with the parts of their time and steps from the formula, and mechanisms; ns."""
         phases = []
@@ -215,7 +200,7 @@ def _beyond_formula(cause: Cause) -> str:
     """A mechanism of which the cost by the formula has been taken off, or what is left without mechanisms, as a clause."""
     if cause.title == IDEAL:
         amount, more = format_duration(round(abs(cause.seconds) * SECONDS)), "more" if cause.seconds > 0 else "less"
-        return f"without all these it takes {amount} {more} than by the formula, which keeps hits as they are"
+        return f"without waits and writes a transaction takes {amount} {more} than by the formula, as it finds other pages in memory"
     if cause.mechanism is None:
         return ""
     return f"{cause.title} costs {'more' if cause.seconds > 0 else 'less'} than by the formula"

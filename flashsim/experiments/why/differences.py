@@ -56,7 +56,11 @@ class RunDifference:
 
     def _mechanisms(self) -> dict[str, float]:
         one, other = (dict(why.total_steps(from_formula=False)[:-1]) for why in (self.one, self.other))
-        steps = {title: other.get(title, 0.0) - one.get(title, 0.0) for title in {**one, **other}}
+        groups = {each.mechanism.title: each.mechanism.group for why in (self.one, self.other) for each in why.runs.worths}
+        steps = dict[str, float]()
+        for title in {**one, **other}:
+            group = groups.get(title) or title
+            steps[group] = steps.get(group, 0.0) + other.get(title, 0.0) - one.get(title, 0.0)
         return steps if self._same_requests else {_REQUESTS if title == _IDEAL else title: time for title, time in steps.items()}
 
     @property
@@ -68,7 +72,7 @@ class RunDifference:
             return f"{one} and {other} take equally long."
         names = (other, one) if difference < 0 else (one, other)
         along = sorted(changes, key=lambda step: -step[1] / difference)
-        ideal = "its reads, by devices that are free" if self.one.unit == TRANSACTION else "its times with all mechanisms ideal"
+        ideal = "the service of its reads" if self.one.unit == TRANSACTION else "its times with all mechanisms ideal"
         words = {_IDEAL: ideal, _REQUESTS: "its requests with all mechanisms ideal"}
         causes = in_shares({words.get(title, title): seconds for title, seconds in along}, difference, first, one)
         ratio = max(first, last) / min(first, last)
@@ -83,5 +87,5 @@ class RunDifference:
             {title: count / path.requests for path in why.paths.values() for title, count in path.visits.items()} for why in (slow, fast)
         ]
         pairs = [f"{each[1][title]:.3g} {title} instead of {each[0].get(title, 0):.3g}" for title in each[1]]
-        feature = f"; {fast.what} {fast.feature}" if fast.feature and fast.feature != slow.feature else ""
-        return f"{feature}; per transaction {', '.join(pairs)}"
+        features = "".join(f"; {why.what} {why.feature}" for why in (fast, slow) if why.feature and fast.feature != slow.feature)
+        return f"{features}; per transaction {', '.join(pairs)}"

@@ -22,6 +22,9 @@ from flashsim.experiments.why.paths import PathObserver
 from models.haas import JoinCost
 from models.join_costs.base import PhaseCounts
 
+#: Counts that differ by no larger share are alike.
+_ALIKE = 0.05
+
 
 def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunWhy:
     """Take a join on one of its devices apart; `exact`: with Shapley values.
@@ -54,14 +57,27 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
     formula = comparison.formulas(result)[index]
     phases = [next((each for each in formula.phases if each.name == cost.name), None) if formula else None for cost in run.phases]
     prices = [_formula_times(cost, phase, formula) for cost, phase in zip(run.phases, phases, strict=True)]
-    counts = [
-        (each.total.requests, each.total.pages, _why_again(result) if each.is_bound else "") if each else (0, 0, "") for each in phases
-    ]
     by_formula, counted = ([each[number] for each in prices] for number in (0, 1))
     key = replace(result.setting, cpu=None, buffers_for=None), [file.name for file in result.files], vars(result.allocation)
-    rest: dict[str, Any] = {"expected": counts, "key": key, "preset": held.load()}
+    rest: dict[str, Any] = {"counts": _counts_in_words(result, run.phases, phases, prices), "key": key, "preset": held.load()}
     runs, name = Counterfactuals(mechanisms, _io_times(run), evaluate, exact), result.setting.algorithm
     return RunWhy(run.machine, name, run.phases, observers[0].phases, runs, by_formula, counted, **rest)
+
+
+def _counts_in_words(
+    result: JoinResult, costs: Sequence[PhaseCost], phases: Sequence[PhaseCounts | None], prices: Sequence[tuple[float, float]]
+) -> str:
+    """How many requests, pages or seeks the run has, and how many the formula, in the phase in which that costs most."""
+    differences = [abs(counted - formula) if phase else -1.0 for phase, (formula, counted) in zip(phases, prices, strict=True)]
+    number = int(np.argmax(differences))
+    cost, phase = costs[number], phases[number]
+    if phase is None:
+        return ""
+    for what, made, counted in (("requests", cost.requests, phase.total.requests), ("pages", cost.pages, phase.total.pages)):
+        if abs(made - counted) > _ALIKE * max(1, counted):
+            words = f"{cost.name} has {made:,} {what} where the formula counts {counted:,}"
+            return f"{words} as a lower bound: {_why_again(result)}" if phase.is_bound and made > counted else words
+    return f"{cost.name} does not seek as often as the formula counts"
 
 
 def _why_again(result: JoinResult) -> str:

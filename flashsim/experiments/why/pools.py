@@ -1,11 +1,13 @@
 """Why transactions on a system of pools take their time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
+from flashsim.core.mechanisms import DeviceMechanism
 from flashsim.core.processes import cores
 from flashsim.core.protocols import Progress
 from flashsim.core.records import RecordArray
@@ -15,7 +17,7 @@ from flashsim.execution.pooled.system import PURPOSES
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.designs.results import DesignResult, variant_name
 from flashsim.experiments.designs.session import PoolStudy
-from flashsim.experiments.formulas.extension import MOST_REFERENCES, formula_of, predict_system
+from flashsim.experiments.formulas.extension import MOST_REFERENCES, TransactionReferences, formula_of
 from flashsim.experiments.runs.jobs import Settings, make
 from flashsim.experiments.why.answers import TRANSACTION, RunWhy
 from flashsim.experiments.why.counterfactuals import Counterfactuals, Ideals
@@ -35,7 +37,12 @@ _VISITS = {
     "disk_reads": "reads of the disks", "disk_writes": "writes to the disks", "disk_pages_written": "pages written to the disks",
     "ssd_reads": "reads of the SSD", "ssd_writes": "pages written to the SSD",
 }  # fmt: skip
-_WRITE_BACK = "keeps dirty pages on the SSD until its cleaner writes them to the disks in groups"
+_THROUGH = "writes dirty pages to the disks as they leave memory"
+_BACK, _GROWS = "keeps dirty pages on the SSD until its cleaner writes them to the disks in groups", ", and they still become more"
+#: By how much dirty pages on the SSD differ from the begin of the last part to its end where they have not become more.
+_STEADY = 0.05
+#: Reads and writes of each device, among those.
+_SERVED = {"disk": ("reads of the disks", "writes to the disks"), "ssd": ("reads of the SSD", "pages written to the SSD")}
 
 
 class Waits:
@@ -67,11 +74,12 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     begin, end = part.start * result.interval, part.stop * result.interval
     waits = Waits(begin, end, system.clients, [*purposes, "cpu"])
     setup.build(states, record=waits.take).result()
-    mechanisms = [each for name in purposes for each in setup.parts()[name].mechanisms()]
-    mechanisms += mechanisms_of_system(works=system.work > 0, checkpoints=system.checkpoint > 0)
     transactions, whole = result.total("transactions", part), system.clients * (end - begin)
     if not transactions:
         raise RefusedError("why: no transaction ended in the last part of the time, so that there is none to take apart; let it run longer")
+    visits = {title: result.total(name, part) for name, title in _VISITS.items() if system.ssd or "ssd" not in name}
+    mechanisms = [each for name in purposes for each in _with_service(name, setup.parts()[name].mechanisms(), visits, transactions)]
+    mechanisms += mechanisms_of_system(works=system.work > 0, checkpoints=system.checkpoint > 0)
 
     def evaluate(ideals: Sequence[Ideals]) -> list[Integers]:
         jobs = [study.job(result.design, result.without, states, [each.name for each in ideal]) for ideal in ideals]
@@ -84,37 +92,56 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     for name, each in (("processor", system.work), ("think", system.think)):
         times[name] = min(each * transactions, whole - sum(times.values()))
     times["other"] = whole - sum(times.values())
-    visits = {title: result.total(name, part) for name, title in _VISITS.items() if system.ssd or "ssd" not in name}
     path = PhasePath(np.array([times[name] for name in WAITS]), transactions, {}, WAITS, visits)
     cost = PhaseCost(TRANSACTIONS, io_time=whole, reads=sum(waits.reads.values()))
-    formula, counted, worths = _formula(study, result, runs)
+    formula, counted, worths, in_words = _formula(study, result, runs)
     key = {name: value for name, value in study.as_dict().items() if name not in ("designs", "devices", "states", "without")}
     name = variant_name(result.design, result.without)
-    feature, when = (
-        _WRITE_BACK if system.design.write_back else "",
-        f"Over the last {format_duration(round((end - begin) / result.scale))}: ",
-    )
-    words: dict[str, Any] = {"ideal": "a system without these waits and writes", "when": when, "feature": feature}
+    dirty = result.counts["ssd_newer"][part]
+    back = _BACK + _GROWS * bool(dirty[-1] > (1 + _STEADY) * dirty[0])
+    words: dict[str, Any] = {
+        "ideal": "the time if nothing waited and writes took no time",
+        "when": f"Over the last {format_duration(round((end - begin) / result.scale))}: ",
+        "counts": in_words,
+        "feature": "" if not system.ssd else back if system.design.write_back else _THROUGH,
+    }
     return RunWhy(study.workload, name, [cost], {TRANSACTIONS: path}, runs, formula, counted, TRANSACTION, worths, key=key, **words)
 
 
-def _formula(study: PoolStudy, result: DesignResult, runs: Counterfactuals) -> tuple[list[float], list[float], dict[str, float]]:
-    """Time of all transactions by the formula, and with the run's requests, ns; and the cost of each mechanism by it, in their order."""
+def _with_service(
+    purpose: str, mechanisms: Sequence[DeviceMechanism], visits: Mapping[str, int], transactions: int
+) -> list[DeviceMechanism]:
+    """Mechanisms of a device, of which waiting for it says what it serves."""
+    reads, writes = (visits.get(title, 0) / transactions for title in _SERVED.get(purpose, ("", "")))
+    served = f", which serve{'s' * (purpose == 'ssd')} {reads:.3g} reads and {writes:.3g} writes per transaction"
+    is_queue = [purpose in _SERVED and each.name == f"{purpose} queue" for each in mechanisms]
+    return [replace(each, sentence=each.sentence + served) if queue else each for each, queue in zip(mechanisms, is_queue, strict=True)]
+
+
+def _formula(study: PoolStudy, result: DesignResult, runs: Counterfactuals) -> tuple[list[float], list[float], dict[str, float], str]:
+    """Time of all transactions by the formula, and with the run's requests, ns; the cost of each mechanism by it, in order; and its counts.
+
+    These are a clause, the run's beside them.
+    """
     setup = study.setup(result.design, result.without)
-    formula = formula_of(setup)
-    prediction = predict_system(setup, MOST_REFERENCES) if formula else None
-    if formula is None or prediction is None:
-        return [np.nan], [np.nan], {}
+    formula, unknown = formula_of(setup), ([np.nan], [np.nan], dict[str, float](), "")
+    if formula is None:
+        return unknown
     counts = {name: result.total(name, result.part) for name in result.counts}
     of_all = result.system.clients * counts["transactions"] * SECONDS
-    worths, ideal = dict[str, float](), list[str]()
+    worths, ideal, references = dict[str, float](), list[str](), TransactionReferences(setup.stream())
     try:
+        flows, prediction = formula.after(references, setup.time * setup.scale / SECONDS, MOST_REFERENCES)
         counted = before = of_all / formula.as_counted(counts).throughput
         for worth in runs.worths:
             if worth.removed.any():
                 ideal.append(worth.mechanism.name)
                 after = of_all / formula.as_counted(counts, ideal).throughput
                 worths[worth.mechanism.name], before = before - after, after
-    except InvalidParameterError:  # a round takes no time
-        return [np.nan], [np.nan], {}
-    return [of_all / prediction.throughput], [counted], worths
+    except InvalidParameterError:  # scans, too few references or too many, or a round that takes no time
+        return unknown
+    reads, writes = (counts[name] / counts["transactions"] for name in ("disk_reads", "disk_writes"))
+    by_formula = references.each * (flows.missed - flows.served), references.each * (flows.written + flows.cleaned / flows.group)
+    made = f"the disks serve {reads:.3g} reads and {writes:.3g} writes per transaction"
+    in_words = f"{made} where the formula counts {by_formula[0]:.3g} and {by_formula[1]:.3g}"
+    return [of_all / prediction.throughput], [counted], worths, in_words

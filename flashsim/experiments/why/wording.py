@@ -39,7 +39,7 @@ def sentence(run: float, against: float, what: str, causes: Sequence[Cause], pat
     """The run's seconds of I/O against those of the formula, or of what else `what` names, and the causes of the difference in order."""
     difference = run - against
     if abs(difference) < _SMALL * against and all(abs(cause.seconds) < _SMALL * against for cause in causes):
-        return f"As {what} says, within {_SMALL:.0%}."
+        return f"Within {_SMALL:.0%} of {what}."
     if not run and not against:
         return "Nothing takes time."
     ratio = f"{run / against:.3g} times {what}" if against else f"{run:.3g} s beside nothing by {what}"
