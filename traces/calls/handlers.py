@@ -6,15 +6,12 @@ What is written to mapped memory is no system call: only that it may be written 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from traces.calls import schema
-from traces.calls.processes import OpenFile, Process
+from traces.calls.processes import OpenFile, PathNamespace, Process
 from traces.calls.syntax import STRING, descriptor_of, integer_of, string_of, unhex
-
-if TYPE_CHECKING:
-    from traces.calls.strace import StraceReader
 
 #: Calls that make, rename or remove names.
 NAMING = "rename renameat renameat2 unlink unlinkat rmdir mkdir mkdirat link linkat symlink symlinkat"
@@ -24,7 +21,20 @@ _CONTROL_BLOCK = re.compile(r"aio_lio_opcode=IOCB_CMD_(\w+).*?aio_fildes=([^,]+)
 _NUMBER = re.compile(r"aio_(nbytes|offset)=(\d+)")
 
 
-def name(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+class CallReader(Protocol):
+    """What a call needs of the reader of a recording: `traces.calls.strace.StraceReader` says what its members mean."""
+
+    contents: bool
+    names: PathNamespace
+    copied: Callable[[str, int, int], bytes | None]
+
+    def miss(self, what: str, where: str) -> None: ...
+    def on(self, process: Process, text: str, base: dict[str, Any]) -> tuple[OpenFile, dict[str, Any]]: ...
+    def path_of(self, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str: ...
+    def is_output(self, opened: OpenFile, row: dict[str, Any]) -> bool: ...
+
+
+def name(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A path comes, goes, or stands for another file."""
     call, relative = base["call"], "at" in base["call"]
     if base["error"] is not None or base["result"] is None:
@@ -50,18 +60,18 @@ def name(reader: StraceReader, process: Process, arguments: list[str], base: dic
     yield row
 
 
-def move_root(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
+def move_root(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
     """Paths of a process begin elsewhere."""
     if base["error"] is None:
         reader.miss("names that a process gave below another root (chroot)", f"process {process.number}")
 
 
-def _entry(reader: StraceReader, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
+def _entry(reader: CallReader, process: Process, arguments: list[str], relative: bool, at: int = 0) -> str:
     """The absolute path of a name that a call makes, renames or removes, of which a symbolic link in its folder's path is followed."""
     return reader.names.real(reader.path_of(process, arguments, relative, at), False)
 
 
-def _source(reader: StraceReader, process: Process, arguments: list[str], path: str) -> tuple[OpenFile | None, str]:
+def _source(reader: CallReader, process: Process, arguments: list[str], path: str) -> tuple[OpenFile | None, str]:
     """The open file that a call links by its descriptor, if by one, and a path; a symbolic link in the path may be followed."""
     opened = process.at(path)
     if opened is None and "AT_EMPTY_PATH" in arguments[-1]:
@@ -70,7 +80,7 @@ def _source(reader: StraceReader, process: Process, arguments: list[str], path: 
     return opened, reader.names.real(path, "AT_SYMLINK_FOLLOW" in arguments[-1])
 
 
-def map_memory(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def map_memory(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if base["error"] is not None or len(arguments) < 6:
         return
     length = integer_of(arguments[1]) or 0
@@ -90,7 +100,7 @@ def map_memory(reader: StraceReader, process: Process, arguments: list[str], bas
     yield row | {"offset": integer_of(arguments[5]), "length": length, "flags": flags, "result": 0}
 
 
-def protect_memory(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
+def protect_memory(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
     """Memory may be written from now on."""
     begin, length = integer_of(arguments[0]) or 0, integer_of(arguments[1]) or 0
     if base["error"] is None and "PROT_WRITE" in arguments[2]:
@@ -99,7 +109,7 @@ def protect_memory(reader: StraceReader, process: Process, arguments: list[str],
                 reader.miss(MAPPED, path)
 
 
-def move_memory(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
+def move_memory(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
     old, new = integer_of(arguments[0]) or 0, base["result"]
     if base["error"] is None and new is not None:
         paths = {path for first, last, path in process.mapped if first <= old < last}
@@ -113,13 +123,13 @@ def _unmap(process: Process, begin: int, end: int) -> None:
         process.mapped[:] = [(*part, path) for part, path in parts if part[0] < part[1]]
 
 
-def ring(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
+def ring(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
     """A ring of io_uring is made, whose requests are no system calls."""
     if base["error"] is None:
         reader.miss(RINGS, f"process {process.number}")
 
 
-def submit(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def submit(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Requests of libaio are submitted: a row each; they are taken to read and write all that they ask for."""
     blocks = re.split(r"\}, \{", arguments[2]) if len(arguments) > 2 else []
     for block in blocks[: base["result"] or 0]:
@@ -145,7 +155,7 @@ def submit(reader: StraceReader, process: Process, arguments: list[str], base: d
             yield row | {"call": call, "offset": place, "length": length, "result": length}
 
 
-def complete(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
+def complete(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> None:
     """Requests of libaio have ended; which one an event is of is not known, but whether all did what they were asked for."""
     for text in re.findall(r"\bres=(-?\d+)", " ".join(arguments)):
         if process.submitted[int(text)] <= 0:
@@ -153,7 +163,7 @@ def complete(reader: StraceReader, process: Process, arguments: list[str], base:
         process.submitted[int(text)] -= 1
 
 
-def transfer(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def transfer(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Bytes go from one file to another within the kernel: a read and a write."""
     call, count = base["call"], base["result"] or 0
     if base["error"] is not None:
@@ -178,7 +188,7 @@ def transfer(reader: StraceReader, process: Process, arguments: list[str], base:
         yield row
 
 
-def _keep(reader: StraceReader, source: dict[str, Any], row: dict[str, Any], is_printed: bool) -> None:
+def _keep(reader: CallReader, source: dict[str, Any], row: dict[str, Any], is_printed: bool) -> None:
     """Give a write within the kernel the bytes of its source, if contents are kept, and the source has not changed since."""
     if reader.contents and (row["kind"] == "file" or is_printed):
         is_placed = source["kind"] == "file" and source["offset"] is not None
@@ -191,7 +201,7 @@ def _keep(reader: StraceReader, source: dict[str, Any], row: dict[str, Any], is_
         row["flags"] |= schema.PRINTED
 
 
-def end_process(reader: StraceReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def end_process(reader: CallReader, process: Process, arguments: list[str], base: dict[str, Any]) -> Iterator[dict[str, Any]]:
     text = " ".join(arguments)
     said = re.search(r"si_pid=(\d+)", text) if base["call"] == "waitid" else None
     number = int(said[1]) if said else base["result"] or 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flashsim.core.units import SECONDS, format_duration
+from flashsim.core.units import SECONDS
 from flashsim.execution.run import PhaseCost
 from flashsim.experiments.why.counterfactuals import Counterfactuals
 from flashsim.experiments.why.paths import PhasePath
@@ -134,7 +134,7 @@ class RunWhy:
         causes = [Cause(title, time, by_title.get(title)) for title, time in steps.items() if title not in ("formula", "run")]
         causes = [replace(each, words=self.counts) if each.title == REQUESTS else self._with_ties(each) for each in causes]
         if self.by_formula and "formula" in steps:  # which knows them too
-            causes = [replace(each, words=_beyond_formula(each) or each.words) for each in causes]
+            causes = _of_counts(causes) if self.unit == TRANSACTION else [_beyond_formula(each) for each in causes]
         against = steps.get("formula", steps.get("ideal device", 0.0))
         side = 1 if steps["run"] >= against else -1
         weights = [_OF_LOAD if each.mechanism and each.mechanism.one_at_a_time else 1.0 for each in causes]
@@ -196,11 +196,16 @@ class RunWhy:
         }  # fmt: skip
 
 
-def _beyond_formula(cause: Cause) -> str:
-    """A mechanism of which the cost by the formula has been taken off, or what is left without mechanisms, as a clause."""
-    if cause.title == IDEAL:
-        amount, more = format_duration(round(abs(cause.seconds) * SECONDS)), "more" if cause.seconds > 0 else "less"
-        return f"without waits and writes a transaction takes {amount} {more} than by the formula, as it finds other pages in memory"
+def _beyond_formula(cause: Cause) -> Cause:
+    """A cause, of which the cost by the formula has been taken off if it is a mechanism."""
     if cause.mechanism is None:
-        return ""
-    return f"{cause.title} costs {'more' if cause.seconds > 0 else 'less'} than by the formula"
+        return cause
+    return replace(cause, words=f"{cause.title} costs {'more' if cause.seconds > 0 else 'less'} than by the formula")
+
+
+def _of_counts(causes: Sequence[Cause]) -> list[Cause]:
+    """The requests that are counted differently, and all else together: parts of it cancel one another."""
+    counts, rest = ([each for each in causes if (each.title == REQUESTS) is is_count] for is_count in (True, False))
+    seconds = sum(each.seconds for each in rest)
+    words = f"with the run's counts the formula still says {'less' if seconds > 0 else 'more'}"
+    return [*counts, Cause(IDEAL, seconds, words=words)]

@@ -37,7 +37,7 @@ _VISITS = {
     "disk_reads": "reads of the disks", "disk_writes": "writes to the disks", "disk_pages_written": "pages written to the disks",
     "ssd_reads": "reads of the SSD", "ssd_writes": "pages written to the SSD",
 }  # fmt: skip
-_THROUGH = "writes dirty pages to the disks as they leave memory"
+_THROUGH = "writes each dirty page to the disks as it leaves memory"
 _BACK, _GROWS = "keeps dirty pages on the SSD until its cleaner writes them to the disks in groups", ", and they still become more"
 #: By how much dirty pages on the SSD differ from the begin of the last part to its end where they have not become more.
 _STEADY = 0.05

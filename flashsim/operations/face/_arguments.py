@@ -1,29 +1,23 @@
-"""Arguments that are tables, as a join takes them: names of sources, files, frames, Arrow; or devices: presets, drives, files."""
+"""Arguments that are tables, as a join takes them: names of sources, files, frames, Arrow."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import pyarrow as pa
 
-from flashsim.core.errors import InvalidParameterError, RefusedError, SchemaError, UnknownNameError
-from flashsim.device import presets
-from flashsim.device.access import is_path
-from flashsim.operations.fields import Field, Flag, Name, several, text
+from flashsim.core.errors import InvalidParameterError, SchemaError, UnknownNameError
+from flashsim.operations.fields import Field, several, text
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.source._fields import type_named
 from flashsim.storage.source.base import TableRecords, TextRecords
 
 if TYPE_CHECKING:  # names of sources and presets have no use for their libraries
     import pandas as pd
-
-    from flashsim.operations.face.drive import Drive
 
 
 class ArrowStream(Protocol):
@@ -127,42 +121,3 @@ def key(on: Any, parameter: str = "on") -> str:
         bound = "one column is needed, as text: 'COLUMN', or 'R_COLUMN=S_COLUMN' where names differ"
         raise InvalidParameterError(parameter, repr(on), bound)
     return on
-
-
-def device_of(device: Any, parameter: str = "device") -> str | Drive:
-    """A drive, or the name of a preset or the path of a real file or block device."""
-    if not isinstance(device, str | PathLike):
-        from flashsim.operations.face.drive import Drive, drive
-
-        if isinstance(device, Mapping):
-            return drive(**device)
-        if not isinstance(device, Drive):
-            raise InvalidParameterError(parameter, repr(device), "a preset's name, an fs.drive or a path is needed")
-        return device
-    name = text(device, parameter)
-    if not is_path(name):
-        presets.load(name)
-    return name
-
-
-def preset_of(device: str | Drive) -> str:
-    """The name of a device's preset, or its path."""
-    return device if isinstance(device, str) else device.preset
-
-
-def on_real(arguments: Mapping[str, Any], title: str, block: bool = False) -> None:
-    """Refuse an argument that has an effect on real files and devices alone, or on block devices, where none is named."""
-    devices = arguments.get("device")
-    every = [*(devices.values() if isinstance(devices, Mapping) else several(devices, "device")), arguments.get("path")]
-    paths = [str(each) for each in every if isinstance(each, str | PathLike)]
-    if any(is_path(each) and not (block and Path(each).is_file()) for each in paths):
-        return
-    if paths or "device" in arguments:
-        what = "no block device" if block else "a preset" if paths else "no real file or device"
-        raise RefusedError(f"{title}: {' and '.join(paths) or 'there'} is {what}")
-
-
-#: Refuses an argument that has an effect on block devices alone.
-on_block = partial(on_real, block=True)
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, needs=on_real)]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)]

@@ -28,7 +28,8 @@ from flashsim.experiments.runs.drives import DriveInUse
 from flashsim.experiments.runs.exporting import RowWriter
 from flashsim.experiments.why.joins import why_join
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import AllowWrite, Table, Types, device_of, key, preset_of, sources
+from flashsim.operations.face._arguments import Table, Types, key, sources
+from flashsim.operations.face._device_arguments import AllowWrite, device_of, preset_of
 from flashsim.operations.face._join_options import FIELDS, JoinChoices, given_options
 from flashsim.operations.face._sweep_point import point_of
 from flashsim.operations.fields import Count, Field, Name, Size, Target

@@ -16,7 +16,7 @@ from flashsim.experiments.replaying.real import RealSettings, parse_assignments
 from flashsim.experiments.replaying.simulated import ReplaySettings
 from flashsim.experiments.replaying.survey import Survey, check_zones, survey
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import AllowWrite, device_of, on_block, preset_of
+from flashsim.operations.face._device_arguments import AllowWrite, device_of, on_block, preset_of
 from flashsim.operations.face._drive_run import DriveReplay, TimelineFile, TimelineFrom, TimelineTo, load_unless_too_small, timeline_writer
 from flashsim.operations.face._replay_outcome import ReplayOutcome, check_pace, pace_in_words, title_of
 from flashsim.operations.face._sweep_point import point_of

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 from flashsim.core.host_specification import HostRequest
 from flashsim.core.request import INTERNAL
 from flashsim.ssd.specification.shared import block_of, die_of_block
 from flashsim.ssd.state.flash_array import READ_PAGE
 
-if TYPE_CHECKING:
-    from flashsim.ssd.specification.dies import Die
-    from flashsim.ssd.specification.drive import SsdSpecification
-
-DriveOfParts: TypeAlias = "SsdSpecification"  #: The drive as its parts see it.
+#: The drive as its parts see it, and a die as operations do: `flashsim.ssd.specification.drive` and `dies`, which build on this module.
+DriveOfParts: TypeAlias = Any
+DieOfOperations: TypeAlias = Any
 
 
 @dataclass(eq=False)
@@ -59,7 +57,7 @@ class Operation:
     cause: int
     sectors: int
     block: int = -1
-    die: Die | None = None
+    die: DieOfOperations = None
     waits: int = 1
     followers: list[Operation] = field(default_factory=list)
     erases: list[Operation] = field(default_factory=list)  # erases that wait for it

@@ -33,7 +33,8 @@ from flashsim.core.units import parse_count
 from flashsim.execution.cpu import BY_YEAR, warn_of_years
 from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import AllowWrite, arrow_table, device_of
+from flashsim.operations.face._arguments import arrow_table
+from flashsim.operations.face._device_arguments import AllowWrite, device_of
 from flashsim.operations.face._traces import TraceSource, trace_file
 from flashsim.operations.fields import Count, Field, Name, Names, text
 from flashsim.operations.operation import operation, origin

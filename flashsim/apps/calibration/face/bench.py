@@ -19,7 +19,7 @@ from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import difference, with_caption
 from flashsim.experiments.presentation.terminal import Part
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import AllowWrite
+from flashsim.operations.face._device_arguments import AllowWrite
 from flashsim.operations.face._drive_run import TimelineFile, TimelineFrom, TimelineTo, timeline_writer
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, commas
 from flashsim.operations.operation import operation, origin

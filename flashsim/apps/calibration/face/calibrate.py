@@ -22,7 +22,7 @@ from flashsim.experiments.presentation.tables import Table, with_caption
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.runs.outputs import Outputs, final_name
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import YesDestroy
+from flashsim.operations.face._device_arguments import YesDestroy
 from flashsim.operations.fields import Count, Duration, Flag, Name, Target
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Outcome

@@ -29,8 +29,9 @@ from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.replaying.real import RealSettings
 from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import Table, Types, YesDestroy, key
+from flashsim.operations.face._arguments import Table, Types, key
 from flashsim.operations.face._arguments import sources as open_sources
+from flashsim.operations.face._device_arguments import YesDestroy
 from flashsim.operations.face._join_options import JoinChoices, given_options
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
