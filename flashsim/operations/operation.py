@@ -142,8 +142,9 @@ def _parse_arguments(function: Callable[..., Any], arguments: Mapping[str, Any],
     for name, field in fields(function).items():
         if field.parse and not (values[name] is None and field.default is None):
             values[name] = _parse(field.parse, values[name], titles[name])
-        if isinstance(field.needs, str) and arguments[name] != field.default and arguments[field.needs] in (None, False):
-            raise RefusedError(f"{titles[name]}: it needs {titles[field.needs]}")
+        needed = arguments[field.needs] if isinstance(field.needs, str) else True
+        if (needed is None or needed is False) and arguments[name] != field.default:  # 0 is given
+            raise RefusedError(f"{titles[name]}: it needs {titles[str(field.needs)]}")
         if callable(field.needs) and arguments[name]:
             field.needs(arguments, titles[name])
     return values

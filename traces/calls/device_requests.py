@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 
 from flashsim.core.request import FLUSH, READ, SECTOR, WRITE
@@ -124,7 +124,7 @@ class DeviceRequests:
             self._sync(None, strand, call.time, call.end)
         elif name == "sync_file_range" and file >= 0:
             first, end = (call.offset or 0) // PAGE, (call.offset or 0) + call.length if call.length else NEVER
-            self._write_back(file, [page for page in self.cache.dirty.get(file, ()) if first <= page < -(-end // PAGE)], strand, call.time)
+            self._write_back(file, self.cache.dirty_between(file, first, -(-end // PAGE)), strand, call.time)
         elif file >= 0:
             self._change(call, strand)
         if self._last_use.get(file) == number and self._links.get(file, 1) <= 0:
@@ -159,8 +159,7 @@ class DeviceRequests:
         file, time, begin = call.file, call.time, (call.offset or 0) // SECTOR * SECTOR
         length = -(-call.reach // SECTOR) * SECTOR - begin
         first, last = begin // PAGE, (begin + length - 1) // PAGE
-        dirty = [page for page in self.cache.dirty.get(file, ()) if first <= page <= last]
-        self._wait(strand, self._write_back(file, dirty, strand, time), time)
+        self._wait(strand, self._write_back(file, self.cache.dirty_between(file, first, last + 1), strand, time), time)
         if is_write := call.call in schema.WRITES:
             self.cache.drop(file, first, last)
             self._map(file, last, strand, time)
@@ -323,11 +322,11 @@ class DeviceRequests:
 
     def _pieces(self, file: int, pages: Sequence[int]) -> Iterator[tuple[int, tuple[int, int]]]:
         """Runs of pages as offsets and lengths on the device, and the first page of each."""
-        rows = np.asarray(pages, np.int64)
-        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else []:
-            begin, end = int(run[0]) * PAGE, int(run[-1] + 1) * PAGE
+        ends = [at + 1 for at, (page, following) in enumerate(pairwise(pages)) if following > page + 1]
+        for first, last in pairwise((0, *ends, len(pages))) if pages else ():
+            begin, end = pages[first] * PAGE, (pages[last - 1] + 1) * PAGE
             if file == _METADATA:
-                yield int(run[0]), (JOURNAL + begin, end - begin)
+                yield pages[first], (JOURNAL + begin, end - begin)
                 continue
             at = begin
             for place, length in self.volume.places(file, begin, end - begin):

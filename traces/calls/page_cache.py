@@ -85,6 +85,13 @@ class HostPageCache:
         self.dirty_pages += page[1] not in pages
         pages.add(page[1])
 
+    def dirty_between(self, file: int, first: int, end: int) -> list[int]:
+        """Dirty pages of a file from one on and before another, in no order."""
+        pages = self.dirty.get(file, set())
+        if end - first < len(pages):
+            return [page for page in range(first, end) if page in pages]
+        return [page for page in pages if first <= page < end]
+
     def clean(self, file: int, pages: Iterable[int]) -> None:
         dirty = self.dirty.get(file, set())
         gone = dirty.intersection(pages)

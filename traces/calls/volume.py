@@ -212,7 +212,11 @@ class Journal:
             return
         if self.transaction is None:
             self.transaction = Transaction(time, replace(strand))
-        own: set[Block] = {("inode", file // _INODES), *blocks, *({("folder", folder), ("inode of", folder)} if folder is not None else ())}
+        own: list[Block] = [
+            ("inode", file // _INODES),
+            *blocks,
+            *([("folder", folder), ("inode of", folder)] if folder is not None else []),
+        ]
         self.transaction.blocks |= {self._numbers.setdefault(each, len(self._numbers) % (METADATA // PAGE)) for each in own}
         names: set[int | str] = {file} if folder is None else {file, folder}
         self.transaction.changed |= names

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from flashsim.apps.programs.load_runs import LATENCIES, LoadStudy, TraceLoad, find_load, ready_drive, run_repeatedly
+from flashsim.apps.programs.drive_parts import LoadSize, part_for, units_of
+from flashsim.apps.programs.load_runs import LATENCIES, LoadStudy, TraceLoad, find_load, ready_drive, run_endlessly
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
-from flashsim.core.units import GIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
+from flashsim.core.units import GIB, MIB, MICROSECONDS, SECONDS, format_duration, format_size, parse_duration
 from flashsim.device import engines, presets
 from flashsim.experiments.replaying import preconditioning
 from flashsim.experiments.replaying.simulated import ReplaySettings
@@ -22,8 +23,8 @@ from flashsim.experiments.why.replays import why_replay
 
 #: All drives that are simulated.
 ALL = "all"
-#: Bytes of memory that a page of a flash drive and of its copy take, about.
-_ROOM = 40
+#: Bytes of memory that a run takes, about: for each mapping unit of a flash drive and of its copies, and besides; and those of all runs.
+_ROOM, _BASE, _MEMORY = 24, 250 * MIB, 2 * GIB
 _BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
 
 
@@ -66,7 +67,8 @@ class AdviceStudy(LoadStudy):
 
     def load(self, device: str, preset: presets.Preset, what: Survey) -> TraceLoad:
         """The trace on one of the devices."""
-        return TraceLoad(self.trace, self.format, device, self.state if preset.flash else "", self.seed, what.pace(), self.limit)
+        state = self.state if preset.flash else ""
+        return TraceLoad(self.trace, self.format, device, state, self.seed, what.pace(), self.limit, written=self.written)
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class DriveAdvice:
 
     preset: presets.Preset
     study: AdviceStudy
-    #: Results of `flashsim.apps.programs.load_runs.run_repeatedly` and `find_load`; None where the drive was refused.
+    #: Results of `flashsim.apps.programs.load_runs.run_endlessly` and `find_load`; None where the drive was refused.
     repeated: Mapping[str, Any] | None = None
     load: Mapping[str, Any] | None = None
     #: Why it was.
@@ -94,7 +96,7 @@ class DriveAdvice:
     @property
     def is_load_settled(self) -> bool:
         """False where a flash drive had free blocks, or its rate still moved, all the time: in the long run it may carry less."""
-        return self.load is None or self.load.get("settled", True)
+        return self.repeated is None or bool(self.repeated["limit_settled"])
 
     @property
     def years(self) -> float | None:
@@ -110,8 +112,8 @@ class DriveAdvice:
     @property
     def performance(self) -> str:
         """What keeps the drive from a greater load than `greatest`: a latency beyond the bound, or else its throughput."""
-        assert self.load is not None
-        bound, limit = self.study.bound, self.load["limit"] or math.inf
+        assert self.load is not None and self.repeated is not None
+        bound, limit = self.study.bound, self.repeated["limit"] or math.inf
         broken = any(tried[bound.latency] > bound.most for tried in self.load["tried"] if tried["speed"] <= limit)
         return "latency" if broken else "throughput"
 
@@ -145,9 +147,10 @@ class DriveAdvice:
             return row | {"problem": self.problem}
         report = self.repeated["report"]
         row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
-        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.load["limit"], "load_settled": self.is_load_settled}
+        row |= {"greatest_load": self.load["greatest"], "throughput_load": self.repeated["limit"], "load_settled": self.is_load_settled}
         row |= {"holds": self.greatest >= 1, "decides": self.decides}
         worn = self.repeated["wear"] or {}
+        row |= {"simulated": self.repeated["capacity"], "folded": self.repeated["folded"]}
         row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
         joules = (report.get("energy") or {}).get("total")
         return row | {"energy_j": joules, "watts": joules / (report["duration"] / SECONDS) if joules and report["duration"] else None}
@@ -230,54 +233,64 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     if study.repeats < 1:
         raise InvalidParameterError("repeats", study.repeats, "it must be at least 1")
     warn_of(what, what.pace())
-    drives, jobs, problems = {device: presets.load(device) for device in study.devices}, dict[str, tuple[Job, Job]](), dict[str, str]()
+    drives, loads, problems = {device: presets.load(device) for device in study.devices}, dict[str, dict[str, Any]](), dict[str, str]()
     for device, preset in drives.items():
         try:
-            jobs[device] = _jobs(study, device, preset, what)
+            loads[device] = _load_of(study, device, preset, what)
         except CapacityError as problem:
             problems[device] = str(problem)
-    every = [job for pair in jobs.values() for job in pair]
-    parts = [part for device in jobs for part in engines.parts_for(drives[device])]
-    room, free = max([_room(drives[device]) for device in jobs], default=0), free_memory()
-    if room and free is not None:  # the largest drives may be run side by side
-        settings = replace(settings, jobs=max(1, min(settings.jobs, free // room)))
-    results = make(every, settings, progress, parts=list(dict.fromkeys(parts)))
+    parts = list(dict.fromkeys(part for device in loads for part in engines.parts_for(drives[device])))
+    room, free = max([_room(drives[device], study, what) for device in loads], default=_BASE), free_memory()
+    settings = replace(settings, jobs=max(1, min(settings.jobs, min(free or _MEMORY, _MEMORY) // room)))
+    repeated = {device: Job.of(run_endlessly, f"{device} as recorded", repeats=study.repeats, **load) for device, load in loads.items()}
+    results = make(repeated.values(), settings, _half(progress, 0), parts=parts)
+    bound, limits = study.bound, {device: results[job]["limit"] for device, job in repeated.items()}
+    tried = {
+        device: Job.of(find_load, f"{device} at {bound}", limit=limits[device], latency=bound.latency, most=bound.most, **load)
+        for device, load in loads.items()
+    }
+    found = make(tried.values(), settings, _half(progress, 1), parts=parts)
     advised = [
-        DriveAdvice(preset, study, *(results[job] for job in jobs[device]))
-        if device in jobs
+        DriveAdvice(preset, study, results[repeated[device]], found[tried[device]])
+        if device in loads
         else DriveAdvice(preset, study, problem=problems[device])
         for device, preset in drives.items()
     ]
     advised.sort(key=lambda each: (True, 0.0, 0.0) if each.problem else (False, -each.carries, each.latency))
-    return Advice(study, what, advised, sum(run.recalled for run in results.runs.values()))
+    return Advice(study, what, advised, sum(run.recalled for runs in (results, found) for run in runs.runs.values()))
+
+
+def _half(progress: Progress | None, number: int) -> Progress | None:
+    """The progress of one of two halves of a study."""
+    if progress is None:
+        return None
+    return lambda done, total, message="": progress(done + number * total, 2 * total, message)
 
 
 def why_load(advice: Advice, each: DriveAdvice, progress: Progress | None = None, *, exact: bool = False) -> RunWhy:
     """Take the trace as recorded on one of the drives apart."""
     device = next(name for name in advice.study.devices if presets.load(name).name == each.name)
     load = advice.study.load(device, each.preset, advice.what)
-    what, drive, _ = ready_drive(load)
-    return why_replay(load.sources[0], drive, ReplaySettings(load.pace), what, load.limit, progress, exact=exact)
+    what, original, _ = ready_drive(load)
+    drive = original.copy()
+    settings = ReplaySettings(load.pace, scale_offsets=what.reach > drive.capacity)
+    return why_replay(load.sources[0], drive, settings, what, load.limit, progress, exact=exact)
 
 
-def _room(preset: presets.Preset) -> int:
+def _room(preset: presets.Preset, study: AdviceStudy, what: Survey) -> int:
     """Bytes of memory that a run of a drive takes, about."""
-    flash = preset.flash
-    return _ROOM * flash.pools * flash.blocks_per_plane * flash.slots_per_block if flash else 0
+    flash = (preset if study.written is None else part_for(preset, LoadSize(what.reach, study.written))).flash
+    return _BASE + _ROOM * units_of(flash) if flash else _BASE
 
 
-def _jobs(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey) -> tuple[Job, Job]:
-    """Runs of one drive, by one process."""
+def _load_of(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey) -> dict[str, Any]:
+    """What all runs of a drive take."""
     if what.reach > preset.capacity:
         raise CapacityError(f"it holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}")
-    room, free = _room(preset), free_memory()
+    room, free = _room(preset, study, what), free_memory()
     if free is not None and room > free:
         raise CapacityError(f"it takes {format_size(room // GIB * GIB)} of memory, and {format_size(free // GIB * GIB)} are free")
     load = asdict(study.load(device, preset, what))
     if load["state"]:
         preconditioning.parse_state(load["state"], preset, parameter="state")
-    stamps, bound = dict(study.stamps) | kept.stamps([device]), study.bound
-    return (
-        Job.of(run_repeatedly, f"{preset.name} as recorded", device, load=load, stamps=stamps, repeats=study.repeats),
-        Job.of(find_load, f"{preset.name} at {bound}", device, load=load, stamps=stamps, latency=bound.latency, most=bound.most),
-    )
+    return {"load": load, "stamps": dict(study.stamps) | kept.stamps([device])}

@@ -1,9 +1,10 @@
 """Runs of a trace on one drive: as it was recorded, again and again, and faster and faster."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flashsim.apps.programs.drive_parts import LoadSize, part_for
 from flashsim.core.activity import activity
 from flashsim.core.errors import FlashsimWarning
-from flashsim.core.request import WRITE, Completions, Integers
+from flashsim.core.large_arrays import Original
+from flashsim.core.request import WRITE, Completions
 from flashsim.core.units import SECONDS
 from flashsim.device import presets
 from flashsim.device.device import Device
@@ -24,8 +27,9 @@ from flashsim.experiments.replaying.simulated import ReplaySettings, observers, 
 from flashsim.experiments.replaying.survey import WINDOW, Survey, column, first_requests, survey
 from flashsim.experiments.replaying.survey import load as load_reads
 from flashsim.pools.devices import wear
-from traces.file.excerpt import Excerpt
+from traces.file.excerpt import Excerpt, Source, requests_of
 from traces.file.schema import Batches
+from traces.summary.distinct import Touched
 
 #: Names of the latencies that a bound may be of, and the share that each percentile is of.
 LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": None}
@@ -33,8 +37,9 @@ LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p
 PRECISION, BEYOND = 1.02, 1.05
 #: Speeds of a trace that are tried at most and at least, and the step to the next while no bound is passed.
 FASTEST, SLOWEST, _STEP = 1e6, 1 / 1024, 4.0
-#: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.
-_SETTLED = 0.02
+#: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share, or by so many
+#: standard errors where the mean of both is that well known.
+_SETTLED, _DEVIATIONS = 0.02, 2.0
 #: Requests at least, and at most where the trace has fewer, by which the rate of a drive that is never idle is measured.
 _MEASURED, _MOST_MEASURED = 10_000, 1 << 20
 
@@ -55,6 +60,8 @@ class LoadStudy:
     seed: int
     #: Stamps of the files (`flashsim.experiments.runs.kept.stamps`).
     stamps: Mapping[str, str]
+    #: Distinct bytes that the trace writes, by which a flash drive's part is chosen; None: drives are whole.
+    written: int | None
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,10 @@ class TraceLoad:
     volume: int | None = None
     #: Nanoseconds after the first request at which the trace begins; what comes before follows behind its end.
     begin: int = 0
+    #: See `LoadStudy`.
+    written: int | None = None
+    #: Whether the state of the drive is kept for other runs.
+    keeps: bool = True
 
     @property
     def sources(self) -> list[Excerpt]:
@@ -118,9 +129,13 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     -------
     dict
         ``report`` (`flashsim.experiments.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns), ``state`` in words,
-        ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``, and ``wear``.
+        ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``, and ``wear``; the ``capacity`` of the drive
+        or its part, and whether the trace's addresses were ``folded`` into it.
     """
-    run = _LoadRuns(TraceLoad(**load))
+    return _repeat(_LoadRuns(TraceLoad(**load)), presets.load(load["device"]), repeats)
+
+
+def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, Any]:
     report, statistics = run.replay(1.0)
     device, flash = run.device, run.device.preset.flash
     repetitions, settled = [_sums(statistics, report, device)], True
@@ -130,8 +145,22 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
-    result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state}
-    return result | {"repetitions": repetitions, "settled": settled, "wear": wear_figures(repetitions, device.preset) if flash else None}
+    result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state, "capacity": device.capacity}
+    result |= {"folded": run.is_folded, "repetitions": repetitions, "settled": settled}
+    return result | {"wear": wear_figures(repetitions, whole) if flash else None}
+
+
+def run_endlessly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
+    """The result of `run_repeatedly`, and the greatest speed at which the drive keeps up with the trace over and over.
+
+    It is the ``limit`` (None: there is none) of the drive as the repetitions left it; ``limit_settled`` is False where a flash drive still
+    had free blocks, or its rate still moved.
+    """
+    run = _LoadRuns(TraceLoad(**load))
+    result = _repeat(run, presets.load(load["device"]), repeats)
+    with activity(f"measuring the rate of {run.device.name}"):
+        limit, settled = run.limit(result["repetitions"][0]["time"])
+    return result | {"limit": limit if math.isfinite(limit) else None, "limit_settled": settled}
 
 
 def run_briefly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, str]) -> dict[str, Any]:
@@ -156,14 +185,16 @@ def _last_quarters(repetitions: Sequence[Mapping[str, int]]) -> tuple[Sequence[M
     return repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]
 
 
-def has_settled(repetitions: Sequence[Mapping[str, int]]) -> bool:
-    """True if the write amplification of the third quarter of repetitions is that of the last, looked at when they have doubled."""
+def has_settled(repetitions: Sequence[Mapping[str, int]], what: str = "programmed", per: str = "written") -> bool:
+    """True if the ratio of two sums, write amplification, of the third quarter of repetitions is that of the last; at each fourth."""
     count = len(repetitions)
-    if count < 4 or count & (count - 1):
+    if count < 4 or count % 4:
         return False
     parts = _last_quarters(repetitions)
-    third, last = (sum(each["programmed"] for each in part) / max(1, sum(each["written"] for each in part)) for part in parts)
-    return abs(third - last) <= _SETTLED * last
+    third, last = (sum(each[what] for each in part) / max(1, sum(each[per] for each in part)) for part in parts)
+    every = np.array([each[what] / max(1, each[per]) for part in parts for each in part])
+    error = every.std() / math.sqrt(len(every))
+    return abs(third - last) <= max(_SETTLED * last, _DEVIATIONS * math.sqrt(2) * error * (error <= _SETTLED * last))
 
 
 def wear_figures(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:
@@ -181,11 +212,11 @@ def wear_figures(repetitions: Sequence[Mapping[str, int]], preset: presets.Prese
     return {"write_amplification": figures["ssd_write_amplification"], "erases_s": figures["ssd_erases_s"], "years": figures["ssd_years"]}
 
 
-def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
+def find_load(load: Mapping[str, Any], limit: float | None, latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
     """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most `most` ns, and all speeds that were tried.
 
-    It is at most the speed at which the drive, never idle, just keeps up, the ``limit`` (None: there is none), however well the drive takes
-    the trace once; ``settled`` is False where a flash drive still had free blocks, or its rate still moved.
+    It is at most the speed at which the drive, never idle, just keeps up, the `limit` (None: there is none), however well the drive takes
+    the trace once.
     """
     run, tried = _LoadRuns(TraceLoad(**load)), dict[float, dict[str, Any]]()
 
@@ -196,13 +227,12 @@ def find_load(load: Mapping[str, Any], latency: str, most: int, stamps: Mapping[
         return tried[speed]
 
     with activity(f"looking for the load of {load['device']}") as progress:
-        limit, settled = run.limit(play(1.0)["duration"])
+        play(1.0)
         greatest = greatest_load(
-            lambda speed: speed <= limit and bool(play(speed)[latency] <= most),
+            lambda speed: (limit is None or speed <= limit) and bool(play(speed)[latency] <= most),
             lambda: progress(len(tried), 0, f"{len(tried)} loads tried"),
         )
-    result = {"greatest": greatest, "limit": limit if math.isfinite(limit) else None, "settled": settled}
-    return result | {"tried": sorted(tried.values(), key=lambda each: float(each["speed"]))}
+    return {"greatest": greatest, "tried": sorted(tried.values(), key=lambda each: float(each["speed"]))}
 
 
 def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lambda: None) -> float | None:
@@ -248,17 +278,19 @@ class _LoadRuns:
     def __init__(self, load: TraceLoad) -> None:
         self._load = load
         self._what, self._drive, self.state = ready_drive(load)
-        self.device = self._drive
+        self.device = self._drive.copy()
+        self.is_folded = self._what.reach > self.device.capacity
 
     def replay(self, speed: float, device: Device | None = None) -> tuple[DeviceReport, dict[str, Any]]:
         """The report of a replay on a device, otherwise on a copy of the drive as prepared, and the growth of its counters."""
-        self.device = device or deepcopy(self._drive)
+        self.device = device or self._drive.copy()
         before = self.device.statistics()
         watch = Observation(self.device)
         report = DeviceReport(self.device.preset, watch)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlashsimWarning)  # said once of the trace
-            settings, observe = ReplaySettings(self._load.pace), observers(report.add, watch.add)
+            settings = ReplaySettings(self._load.pace, scale_offsets=self.is_folded)
+            observe = observers(report.add, watch.add)
             with activity(f"simulating {self.device.name}") as progress:
                 for source in self._load.sources:
                     rest = None if self._load.limit is None else self._load.limit - sum(each["latency"].count for each in report.times)
@@ -270,12 +302,12 @@ class _LoadRuns:
     def limit(self, duration: int) -> tuple[float, bool]:
         """The greatest speed at which the drive keeps up with the trace over and over, and whether that has settled.
 
-        The drive gets all requests at once, so often that its cache is full in the second half, whose rate of completions counts; a flash
-        drive gets four times as many, and again, until it collects garbage and the rate changes no more.  That is compared with the rate of
-        the trace's arrivals; where requests wait for others, with the rate at which they are done when played as recorded, in such a
-        `duration` (ns).
+        The drive, as the repetitions have left it, gets all requests at once, pass after pass, until the rate of passes has settled as
+        write amplification does and blocks are erased.  The first pass, which fills the cache, does not count.  The rate is compared with
+        that of the trace's arrivals; where requests wait for others, with the rate at which they are done when played as recorded, in such
+        a `duration` (ns).
         """
-        load, preset, (source,) = self._load, self._drive.preset, self._load.sources
+        load, preset, (source,) = self._load, self.device.preset, self._load.sources
         count, written, times = 0, 0, list[int]()
         for batch in first_requests(source.batches(), load.limit):
             arrival, is_write = column(batch, "arrival"), column(batch, "operation") == WRITE
@@ -283,64 +315,73 @@ class _LoadRuns:
             times = [min([*times[:1], int(arrival.min())]), max([*times[1:], int(arrival.max())])]
         cache = preset.flash.write_buffer if preset.flash else preset.disk.write_behind if preset.disk else 0
         cache *= (preset.array.drives if preset.array else 1) * 2
-        repeats, most = max(-(-cache // written) if written else 1, -(-_MEASURED // count)), max(1, _MOST_MEASURED // count)
-        repeats = max(1, min(repeats, most))
+        most = max(2, _MOST_MEASURED // count)
+        repeats = min(max(1, -(-cache // written) if written else 1, -(-_MEASURED // count)), most // 2)
         period = duration if load.pace == "think" else (times[1] - times[0]) * count / max(1, count - 1)
-        busy, collects, programmed = self._rate(source, repeats)
-        settled = is_steady = not (preset.flash and written)
-        while not is_steady and repeats < most:
-            before, needed = busy, 0 if collects or not programmed else math.ceil(2 * repeats * self._free / programmed)
-            repeats = min(max(4 * repeats, needed * (needed <= most)), most)  # where free blocks are too many, the rate with these counts
-            busy, collects, programmed = self._rate(source, repeats)
-            settled = collects and abs(busy - before) <= _SETTLED * before
-            is_steady = settled or (needed > most and abs(busy - before) <= _SETTLED * before)
+        self._rate(source, repeats)
+        rates, total = [self._rate(source, repeats)], 2 * repeats
+        settled = not (preset.flash and written)
+        while not settled and total + repeats <= most:
+            rates.append(self._rate(source, repeats))
+            total += repeats
+            if has_settled(rates, "time", "requests"):
+                needed = math.ceil(repeats * self._free / max(1, rates[-1]["programmed"]))
+                if (settled := _has_erased(rates)) or total + needed > most:
+                    break
+                self._rate(source, needed)
+                rates, total = [], total + needed
+        rates = rates[len(rates) // 2 :]
+        busy = sum(each["time"] for each in rates) / max(1, sum(each["requests"] for each in rates))
         return period / (busy * count) if busy and period else math.inf, settled
 
     @property
     def _free(self) -> int:
         """Bytes of flash pages that can be programmed before a block is erased; 0 of an array, which does not tell."""
-        flash, blocks = self._drive.preset.flash, None if self._drive.preset.array else self._drive.block_map()
+        flash, blocks = self.device.preset.flash, None if self.device.preset.array else self.device.block_map()
         return 0 if flash is None or blocks is None else int((blocks.pages - blocks.written[~blocks.retired]).sum()) * flash.unit_size
 
-    def _rate(self, source: Excerpt, repeats: int) -> tuple[float, bool, int]:
-        """Nanoseconds of a request in the second of two halves, of so many repetitions each; whether blocks were erased in both; and bytes.
-
-        The bytes are those that were programmed.
-        """
-        repeated = _Repeated(source.path, source.format, source.devices, times=2 * repeats, limit=self._load.limit)
-        ends, erases, device = list[Integers](), list[tuple[int, int]](), deepcopy(self._drive)
-        before, ended = device.statistics(), 0
+    def _rate(self, source: Excerpt, repeats: int) -> dict[str, int]:
+        """Requests of so many repetitions that the device gets at once, their time (ns), erased blocks, and bytes that were programmed."""
+        repeated = _Repeated(source.path, source.format, source.devices, times=repeats, limit=self._load.limit)
+        device, flash, count = self.device, self.device.preset.flash, 0
+        before, begin, end = device.statistics(), device.now, 0
 
         def observe(batch: pa.RecordBatch, completions: Completions) -> None:
-            nonlocal ended
-            ends.append(completions["completed"])
-            ended += len(completions)
-            erases.append((ended, device.statistics().get("flash_erases", 0)))
+            nonlocal count, end
+            count, end = count + len(completions), max(end, int(completions["completed"].max()))
 
-        with warnings.catch_warnings(), activity(f"measuring the rate of {device.name}"):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlashsimWarning)
-            replay(repeated, device, ReplaySettings("asap", WINDOW // 2), self._what, observe)
-        completed = np.sort(np.concatenate(ends))
-        half = len(completed) // 2
-        middle = max((each for count, each in erases if count <= half), default=0)
-        growing, flash = growth(before, device.statistics()), device.preset.flash
+            replay(repeated, device, ReplaySettings("asap", WINDOW // 2, self.is_folded), self._what, observe)
+        growing = growth(before, device.statistics())
         programmed = growing.get("flash_programs", 0) * (flash.unit_size if flash else 0)
-        collects = before.get("flash_erases", 0) < middle < erases[-1][1]
-        return (int(completed[-1]) - int(completed[half - 1])) / (len(completed) - half), collects, int(programmed)
+        return {"time": end - begin, "requests": count, "erases": int(growing.get("flash_erases", 0)), "programmed": int(programmed)}
 
 
 @lru_cache(maxsize=1)
-def ready_drive(load: TraceLoad) -> tuple[Survey, Device, str]:
-    """The trace's survey, and the drive in its state, which a process makes once."""
+def ready_drive(load: TraceLoad) -> tuple[Survey, Original[Device], str]:
+    """The trace's survey, and the drive, or its part, in its state, which a process makes once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FlashsimWarning)
         what = survey(replace(load.sources[0], start=0), None if load.begin else load.limit)
-    device = Device.open(load.device)
+    preset = presets.load(load.device)
+    device = Device(preset if load.written is None else part_for(preset, LoadSize(what.reach, load.written)))
     with activity(f"preparing {device.name}") as progress:
         if device.preset.flash and load.state:
-            return what, device, bring_into(device, load.state, load.seed, progress)
-        load_reads(device, what, progress)
-    return what, device, ""
+            state = bring_into(device, load.state, load.seed, progress, keeps=load.keeps)
+        else:
+            load_reads(device, what, progress)
+            state = ""
+    return what, Original(device, device.arrays, goes_on=True), state
+
+
+def written_bytes(source: Source, limit: int | None = None) -> int:
+    """Distinct bytes that the first requests of a trace write."""
+    touched = Touched()
+    for batch in first_requests(requests_of(source), limit):
+        writes = column(batch, "operation") == WRITE
+        touched.add(*(column(batch, name)[writes].astype(np.int64) for name in ("device", "offset", "length")))
+    return touched.size
 
 
 def _latencies(report: DeviceReport) -> dict[str, float]:

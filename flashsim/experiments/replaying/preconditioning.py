@@ -7,6 +7,8 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNam
 from flashsim.core.protocols import Progress
 from flashsim.device.device import Device
 from flashsim.device.presets import Preset
+from flashsim.experiments.replaying import kept_states
+from flashsim.experiments.runs import kept
 from flashsim.ssd.ftl import base as ftl_family
 from flashsim.ssd.precondition import FILLS, Precondition
 from models.occupancy import occupancy
@@ -44,9 +46,23 @@ def _form_of(text: str, parameter: str) -> re.Match[str]:
     return form
 
 
-def bring_into(device: Device, text: str, seed: int = 0, progress: Progress | None = None, parameter: str = "precondition") -> str:
-    """Bring a device into a state; return its description in one sentence."""
+def bring_into(
+    device: Device, text: str, seed: int = 0, progress: Progress | None = None, parameter: str = "precondition", *, keeps: bool = True
+) -> str:
+    """Bring a device into a state; return its description in one sentence.
+
+    A steady state of an unused drive is kept for later runs, unless it is not to be (`keeps`) or takes too much room.
+    """
     how = parse_state(text, device.preset, seed, parameter)
+    if how.fill != "steady" or not keeps or device.zone_size or not device.content.is_unused:
+        return _bring_into(device, how, progress)
+    name = kept.identity({"parameters": repr(device.preset.flash), "state": text, "seed": seed}, __name__)
+    if (sentence := kept_states.recall(device, name)) is None:
+        kept_states.keep(device, name, sentence := _bring_into(device, how, progress))
+    return sentence
+
+
+def _bring_into(device: Device, how: Precondition, progress: Progress | None) -> str:
     result = device.precondition(how, progress)
     worn = "" if how.erases is None else f"; blocks erased {how.erases:g} times on average, standard deviation {how.erases_spread:g}"
     if result.fill == "empty":

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from io import BufferedReader
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +80,11 @@ def _write_pages(targets: Narrow, flash: Flash, policies: Policies, programs: In
 def policies_of(parameters: SsdParameters) -> dict[Policy, str]:
     collector = parameters.gc if parameters.gc != "none" else "greedy"  # never asked
     return {TRANSLATE: parameters.ftl, VICTIM: collector, OPENS: parameters.wear, LEVELS: parameters.wear}
+
+
+def _bytes_of(part: Any) -> npt.NDArray[np.uint8]:
+    """The memory of a table or record, byte by byte."""
+    return np.asarray(part).reshape(-1).view(np.ndarray).view(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,27 @@ class DriveState:
             for column in own.dtype.names or (...,):  # a record is written by its fields
                 own[column] = given[column]
         self.expect_use()
+
+    @property
+    def is_unused(self) -> bool:
+        """Nothing was ever written, and no block was erased."""
+        return not self._sequence[0] and not self.blocks.erases.any()
+
+    def write_content(self, file: BinaryIO) -> None:
+        """Write what the drive holds to a file."""
+        for part in self.flash:
+            file.write(_bytes_of(part).data)
+
+    def read_content(self, file: BufferedReader) -> None:
+        """Hold what a drive of the same parameters wrote to a file, `size` bytes."""
+        self.expect_use(of_all=True)
+        for part in self.flash:
+            file.readinto(_bytes_of(part).data)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        return sum(_bytes_of(part).nbytes for part in self.flash)
 
     @property
     def ids_left(self) -> int:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from flashsim.apps.programs.advice import ALL, Advice, AdviceStudy, Bound, DriveAdvice, names_of, why_load
 from flashsim.apps.programs.advice import advise as study_of
+from flashsim.apps.programs.load_runs import written_bytes
 from flashsim.core.activity import activity
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.experiments.presentation.plots import MARKED, legend, lines, panels, stroke
@@ -26,17 +27,19 @@ from flashsim.operations import fields
 from flashsim.operations.face._traces import TracePart, lasting, part_of, trace_file
 from flashsim.operations.face._why_outcome import WhyOutcome, check_number, parts_of
 from flashsim.operations.face.trace import Trace, served_share
-from flashsim.operations.fields import Count, Name, Names, Number
+from flashsim.operations.fields import Count, Flag, Name, Names, Number
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, Outcome
 from traces.file.excerpt import requests_of
 from traces.file.page_trace import PAGE_SIZE
 from traces.summary.miss_curve import MissCurve, curve_of
 
+Whole = Annotated[bool, Flag("Simulate whole flash drives, and not a part with all channels and dies and fewer erase blocks.")]
 _EXPLAINED = (
     "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds and the drive "
     "keeps up, however long. Write amplification and years: as the trace is repeated, day and night. 'not yet': not settled after all "
-    "repetitions; in the long run a load may be less. W: mean power."
+    "repetitions; in the long run a load may be less. W: mean power. Simulated: the part of a flash drive that was, with all its channels "
+    "and dies and fewer erase blocks (--whole: all of it); 'folded' if addresses count modulo its capacity."
 )
 _TIMES = ("p50", "p99", "p99.9", "max")
 #: Drives of a picture; no more lines can be told apart.
@@ -62,11 +65,19 @@ def advice_table(advice: Advice) -> Table:
         load = "any" if row.get("holds") and row["greatest_load"] is None else f"{row['greatest_load']:.3g}" if "holds" in row else None
         load = f"{load} not yet" if load and row["greatest_load"] != 0 and not row["load_settled"] else load
         amplification = row.get("write_amplification")
+        part = None if "holds" not in row else format_size(row["simulated"]) + ", folded" * row["folded"]
         settled = None if amplification is None else f"{amplification:.2f}" + ("" if row["settled"] else " not yet")
         times = {name: format_duration(round(MICROSECONDS * row[f"{name}_us"])) for name in _TIMES if "holds" in row}
-        rows.append(row | times | {"load": load, "amplification": settled})
+        rows.append(row | times | {"load": load, "part": part, "amplification": settled})
     columns: dict[str, Any] = {"device": "device", "50 %": "p50", "99 %": "p99", "99.9 %": "p99.9", "worst": "max", "load": "load"}
-    columns |= {"write amplification": "amplification", **same("years"), "W": "watts", "decides": "decides", "problem": "problem"}
+    columns |= {
+        "write amplification": "amplification",
+        **same("years"),
+        "W": "watts",
+        "simulated": "part",
+        "decides": "decides",
+        "problem": "problem",
+    }
     return Table.of(rows, columns, title="drives")
 
 
@@ -168,6 +179,7 @@ def advise(
     repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 64,
     years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
+    whole: Whole = False,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
     seed: fields.Seed = 0,
@@ -198,8 +210,9 @@ def advise(
         with activity("reading"):
             file = lasting(source, isinstance(trace, str | PathLike))
             memory = curve_of(first_requests(requests_of(file), limit))
+            written = None if whole else written_bytes(file, limit)
     path = str(file.path)
-    study = AdviceStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), devices, bound)
+    study = AdviceStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), written, devices, bound)
     settings = Settings(jobs=os.cpu_count() or 1 if jobs is None else jobs, fresh=fresh)
     with activity("runs") as progress:
         return AdviseOutcome(study_of(study, survey(file, limit), settings, progress), memory, why, exact)

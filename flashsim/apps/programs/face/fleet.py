@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from flashsim.apps.programs.load_runs import LoadStudy, TraceLoad, run_briefly
+from flashsim.apps.programs.face.advise import Whole
+from flashsim.apps.programs.load_runs import LoadStudy, TraceLoad, run_briefly, written_bytes
 from flashsim.core.activity import activity
 from flashsim.core.errors import CapacityError, InvalidParameterError
 from flashsim.core.protocols import Progress
@@ -113,7 +114,9 @@ def _loads(study: FleetStudy, volumes: Sequence[int], span: int, pace: str, stat
         draw = generator(study.seed, "fleet", number)
         state_seed, begin = int(draw.integers(1 << 31)), int(draw.integers(span + 1))
         volume = volumes[number % len(volumes)] if several else None
-        load = TraceLoad(study.trace, study.format, study.device, state, state_seed, pace, study.limit, volume)
+        load = TraceLoad(
+            study.trace, study.format, study.device, state, state_seed, pace, study.limit, volume, written=study.written, keeps=False
+        )
         loads.append(load if several or not number else replace(load, begin=begin))
     return loads
 
@@ -191,6 +194,7 @@ def fleet(
     repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 1,
     years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
+    whole: Whole = False,
     jobs: fields.Jobs = None,
     cluster: Annotated[str | None, Name("A Dask scheduler, whose workers make the runs.", "ADDRESS", provenance=False)] = None,
     fresh: fields.Fresh = False,
@@ -216,7 +220,8 @@ def fleet(
     with trace_file(part_of(trace, part)) as source, activity("reading"):
         name, file = source.name, lasting(source, isinstance(trace, str | PathLike))
         what, span = survey(file), span_of(file)
+        written = None if whole else written_bytes(file, limit)
     path, many = str(file.path), jobs or os.cpu_count() or 1
-    study = FleetStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), device, drives)
+    study = FleetStudy(path, file.format, name, state, repeats, years, limit, seed, kept.stamps([path]), written, device, drives)
     with activity("drives") as progress:
         return FleetOutcome(simulate(study, what, span, Settings(jobs=many, fresh=fresh, cluster=cluster), progress))

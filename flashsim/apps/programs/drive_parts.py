@@ -1,0 +1,40 @@
+"""The part of a drive on which a load runs in the place of the whole.
+
+A part has all channels and dies, and so the rates and latencies of the whole, and fewer erase blocks per plane (`flashsim.device.scaling`).
+Write amplification depends on how much spare flash there is for the pages that the load writes again and again.  On a whole drive that is
+often hundreds of times as much, and its amplification is 1 once the load has gone on for long.  A part that has three times as much spare
+flash as the load's pages amplifies uniform writes by 1.02.  A load whose pages do not fit is folded: addresses count modulo the capacity.
+"""
+
+from dataclasses import dataclass
+
+from flashsim.device.presets import Preset
+from flashsim.device.scaling import part_in_use
+from flashsim.ssd.parameters import SsdParameters
+
+#: Spare flash of a part over the pages that a load writes, at least, if that takes no more than so many mapping units.
+_SPARE, _MOST_UNITS = 3, 32 << 20
+
+
+@dataclass(frozen=True)
+class LoadSize:
+    """What a load needs of a drive: where its furthest request ends, and the distinct bytes that it writes."""
+
+    reach: int
+    written: int
+
+
+def units_of(flash: SsdParameters) -> int:
+    """Mapping units that a drive has flash for."""
+    return flash.pools * flash.blocks_per_plane * flash.slots_per_block
+
+
+def part_for(preset: Preset, size: LoadSize) -> Preset:
+    """The part of a flash drive for a load; a disk, and an array, as they are."""
+    if preset.flash is None or preset.array is not None:
+        return preset
+    least = part_in_use(preset)
+    assert least.flash is not None
+    larger = max(_SPARE * size.written / (least.capacity * least.flash.effective_overprovisioning), size.reach / least.capacity)
+    larger = min(larger, _MOST_UNITS / units_of(least.flash))
+    return part_in_use(preset, larger) if larger > 1 else least
