@@ -25,6 +25,8 @@ from flashsim.experiments.why.replays import why_replay
 ALL = "all"
 #: Bytes of memory that a run takes, about: for each mapping unit of a flash drive and of its copies, and besides; and those of all runs.
 _ROOM, _BASE, _MEMORY = 24, 250 * MIB, 2 * GIB
+#: Drives of unknown life that a sentence names at most.
+_NAMED = 3
 _BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
 
 
@@ -104,6 +106,11 @@ class DriveAdvice:
         return worn["years"] if worn else None
 
     @property
+    def is_life_unknown(self) -> bool:
+        """The trace writes to flash whose rated erases are not known."""
+        return bool(self.repeated and self.repeated["wear"] and self.repeated["repetitions"][0]["written"]) and self.years is None
+
+    @property
     def latency(self) -> float:
         """The latency that is bounded, ns, at the recorded load."""
         assert self.repeated is not None
@@ -152,6 +159,7 @@ class DriveAdvice:
         worn = self.repeated["wear"] or {}
         row |= {"simulated": self.repeated["capacity"], "folded": self.repeated["folded"]}
         row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
+        row |= {"life_unknown": self.is_life_unknown}
         joules = (report.get("energy") or {}).get("total")
         return row | {"energy_j": joules, "watts": joules / (report["duration"] / SECONDS) if joules and report["duration"] else None}
 
@@ -195,8 +203,9 @@ class Advice:
             return (
                 f"{words}; {most.name} carries most, {most.greatest:.2g} times that load{most.proviso}." if most.greatest else f"{words}."
             )
-        living = [each for each in within if each.years is None or each.years >= study.years]
-        if not living:
+        unknown = [each.name for each in within if each.is_life_unknown]
+        living = [each for each in within if not each.is_life_unknown and (each.years is None or each.years >= study.years)]
+        if not living and not unknown:
             longest = max(within, key=lambda each: each.years or 0)
             return (
                 f"Life decides: {len(within)} of {len(able)} drives keep {study.bound}, but none lives {study.years:g} years; "
@@ -204,6 +213,7 @@ class Advice:
             )
         words = f"{len(living)} of {len(able)} drives keep {study.bound}"
         words += "" if len(living) == len(within) else f" and live {study.years:g} years"
+        words += f", {len(unknown)} more keep it and have an unknown life ({', '.join(unknown[:_NAMED])})" if unknown else ""
         if math.isinf(best.carries):
             return f"{words}; no load breaks the bound of {best.name}{best.proviso}."
         cause = "its life" if best.decides.startswith("life") else best.performance

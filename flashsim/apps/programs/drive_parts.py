@@ -2,8 +2,9 @@
 
 A part has all channels and dies, and so the rates and latencies of the whole, and fewer erase blocks per plane (`flashsim.device.scaling`).
 Write amplification depends on how much spare flash there is for the pages that the load writes again and again.  On a whole drive that is
-often hundreds of times as much, and its amplification is 1 once the load has gone on for long.  A part that has three times as much spare
-flash as the load's pages amplifies uniform writes by 1.02.  A load whose pages do not fit is folded: addresses count modulo the capacity.
+often hundreds of times as much.  The emptiest blocks take these pages in turn, and the more blocks there are, the emptier those are: of
+a Samsung 980 PRO under pgbench, which writes 0.5 GB, a part with 4.5 times as much spare flash amplifies writes by 6 % more than the whole.
+A load whose pages do not fit is folded: addresses count modulo the capacity.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from flashsim.device.scaling import part_in_use
 from flashsim.ssd.parameters import SsdParameters
 
 #: Spare flash of a part over the pages that a load writes, at least, if that takes no more than so many mapping units.
-_SPARE, _MOST_UNITS = 3, 32 << 20
+_SPARE, _MOST_UNITS = 12, 32 << 20
 
 
 @dataclass(frozen=True)

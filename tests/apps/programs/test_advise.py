@@ -368,6 +368,18 @@ def test_a_drive_that_does_not_keep_up_is_no_matter_of_latency() -> None:
     assert advice.verdict().startswith("Throughput decides: none of 1 drives carries") and "0.8 times" in advice.verdict()
 
 
+def test_an_unknown_life_is_not_enough() -> None:
+    names = ["mtron-msd-sata3025-16gb", "micron-p300"]
+    study = AdviceStudy("t", None, "t", "", 1, 5.0, None, 0, {}, None, names, Bound.parse("p99=10ms", "bound"))
+    what: Any = None
+    able = [advised(study, name, MILLISECONDS, 2.0) for name in names]
+    worn = {"wear": {"years": None, "write_amplification": 2.0}, "repetitions": [{"written": 1}], "capacity": GIB, "folded": False}
+    able[0] = replace(able[0], repeated=dict(able[0].repeated or {}) | worn)
+    verdict = Advice(study, what, able).verdict()
+    assert verdict.startswith(f"1 of 2 drives keep p99 within 10 ms and live 5 years, 1 more keep it and have an unknown life ({names[0]})")
+    assert able[0].row()["life_unknown"] and advice_table(Advice(study, what, able[:1]))["years"].iloc[0] == "unknown"
+
+
 def test_what_carries_most_and_what_decides_are_the_loads_that_are_shown() -> None:
     """Not what comes first by life, and no load beyond the throughput, where latencies only show that the drive does not keep up."""
     names = ["mtron-msd-sata3025-16gb", "micron-p300"]

@@ -65,10 +65,11 @@ def advice_table(advice: Advice) -> Table:
         load = "any" if row.get("holds") and row["greatest_load"] is None else f"{row['greatest_load']:.3g}" if "holds" in row else None
         load = f"{load} not yet" if load and row["greatest_load"] != 0 and not row["load_settled"] else load
         amplification = row.get("write_amplification")
+        years = "unknown" if row.get("life_unknown") else row.get("years")
         part = None if "holds" not in row else format_size(row["simulated"]) + ", folded" * row["folded"]
         settled = None if amplification is None else f"{amplification:.2f}" + ("" if row["settled"] else " not yet")
         times = {name: format_duration(round(MICROSECONDS * row[f"{name}_us"])) for name in _TIMES if "holds" in row}
-        rows.append(row | times | {"load": load, "part": part, "amplification": settled})
+        rows.append(row | times | {"load": load, "part": part, "years": years, "amplification": settled})
     columns: dict[str, Any] = {"device": "device", "50 %": "p50", "99 %": "p99", "99.9 %": "p99.9", "worst": "max", "load": "load"}
     columns |= {
         "write amplification": "amplification",
