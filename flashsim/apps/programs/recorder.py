@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 from flashsim.apps.programs.attaching import ProcessState, hand_on, standing, state_of_own, wait_attached
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
+from traces.calls.coverage import dirtied_bytes
+from traces.calls.page_cache import PAGE
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import EXPRESSION, OPTIONS, StraceReader
 from traces.calls.syntax import STRING, escape, path_of, unescape
@@ -29,6 +31,8 @@ from traces.calls.syntax import STRING, escape, path_of, unescape
 LONGEST_CONTENT = 64 << 20
 #: Calls of the small program that shows what recording a call costs, and MiB of the one that shows what contents cost.
 _TRIAL, _TRIAL_MIB = 2000, 8
+#: File systems without storage.
+_IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs", "proc", "sysfs")
 #: The clock of files lags behind the system's by this at most, ns: a tick, of which there are 100 a second or more.
 _TICK = 10_000_000
 
@@ -62,10 +66,10 @@ def record(
         lines, errors = Path(own, "calls"), Path(own, "errors")
         watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines), "-e", EXPRESSION]
         target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
-        begin, since = time.monotonic(), time.time_ns()
+        begin, since, before_bytes = time.monotonic(), time.time_ns(), _kernel_bytes()
         with errors.open("w") if pid else nullcontext() as file:
             code, state = _watch([*watch, *target], place, pid, file, lines)
-        seconds = time.monotonic() - begin
+        seconds, kernel_bytes = time.monotonic() - begin, _kernel_bytes()
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
             raise RefusedError(f"record: strace could not watch {reason}")
@@ -77,11 +81,38 @@ def record(
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
             table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
+        lines_bytes = -(-lines.stat().st_size // PAGE) * PAGE if _is_on_storage(str(lines)) else 0
     cost = _cost(strace, reader.calls, _kept_bytes(table) if contents else 0)
-    facts = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
+    own_bytes = kernel_bytes - before_bytes - lines_bytes if pid is None and kernel_bytes is not None and before_bytes is not None else None
+    facts: dict[str, Any] = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
+    facts |= {"kernel_written_bytes": own_bytes, "written_bytes": dirtied_bytes(table, _is_on_storage)}
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
     return Recording(table, command, lines_of(reader.missed), facts, places)
+
+
+def _kernel_bytes() -> int | None:
+    """Bytes that this process and its children made dirty or wrote past the page cache, as the kernel counts; None where it does not."""
+    try:
+        counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+        return int(counters["write_bytes"])
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+@cache
+def _memory_file_systems() -> tuple[str, ...]:
+    """Where file systems are mounted that have no storage."""
+    try:
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    except OSError:
+        return ()
+    return tuple(f"{fields[1].rstrip('/')}/" for fields in mounts if fields[2] in _IN_MEMORY)
+
+
+def _is_on_storage(path: str) -> bool:
+    """Whether the kernel counts what is written to a file, named as strace does."""
+    return not unescape(path).startswith(_memory_file_systems())
 
 
 class Sources:

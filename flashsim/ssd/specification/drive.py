@@ -322,7 +322,7 @@ class SsdSpecification(SpanRecord, FlashModel, SpecifiedDevice):
             else:
                 end_program(state.flash, operation.place, operation.source, operation.logical, operation.write_id)
                 operation.ended = True
-                if self.programs.get(operation.place) is operation:
+                if operation.place in self.programs and self.programs[operation.place] is operation:
                     del self.programs[operation.place]
                 empty = empty_slots(state.control, operation.place, operation.source, following.place if following else -1)
                 counters.programs[operation.cause] += 1 + empty

@@ -30,7 +30,8 @@ from tests.cases import with_each
 from tests.flashsim.experiments.runs.test_interrupts import start
 from tests.processes import wait_until
 from tests.yardstick import seconds
-from traces.calls.schema import READS, SYNCS, WRITES, Recording
+from traces.calls.coverage import dirtied_bytes
+from traces.calls.schema import DIRECT, READS, SYNCS, WRITES, Recording, table_of
 from traces.format.base import read_trace
 from traces.format.perf_trace import recording_of
 
@@ -352,3 +353,38 @@ def test_the_text_of_perf_tells_the_same_reads_writes_and_syncs(here: Path) -> N
         warnings.simplefilter("always")
         assert sum(batch.num_rows for batch in read_trace(Path("perf.txt"))) > 3
     assert any(each.category is FlashsimWarning and "rename" in str(each.message) for each in warned)
+
+
+_MAPPED = "import mmap; f = open('m', 'w+b'); f.truncate(1 << 20); m = mmap.mmap(f.fileno(), 0); m[:] = bytes(1 << 20); m.flush()"
+
+
+@pytest.mark.parametrize(
+    ("words", "least", "most"),
+    [
+        (["dd", "if=/dev/zero", "of=a", "bs=64k", "count=40"], 0.95, 1),
+        (["dd", "if=/dev/zero", "of=a", "bs=4k", "count=100", "oflag=dsync"], 0.9, 1),
+        (["python3", "-c", "import os; f = os.open('a', 66); [(os.pwrite(f, b'x' * 9, 8192), os.fsync(f)) for _ in range(50)]"], 0.9, 1),
+        (["python3", "-c", _MAPPED], 0, 0.1),
+    ],
+)
+def test_a_recording_says_which_share_of_the_kernel_s_writes_it_explains(words: list[str], least: float, most: float, here: Path) -> None:
+    """Pages that a sync has cleaned count again, as the kernel counts them; writes through mapped memory are in no call."""
+    share = fs.record(words, out="run.parquet").seen_share
+    if share is None:
+        pytest.skip("the kernel counts no writes here, or files lie in memory")
+    assert least <= share <= most
+
+
+def test_writes_that_make_pages_dirty_are_counted_as_the_kernel_does() -> None:
+    common = {"process": 1, "thread": 1, "kind": "file", "duration": 10, "flags": 0, "file": 0, "path": "/a"}
+    calls = [("pwrite64", 0, 4097), ("pwrite64", 4096, 1), ("fsync", None, 0), ("pwrite64", 8191, 2), ("sync_file_range", 4096, 0)]
+    calls += [("pwrite64", 4096, 8192), ("sync", None, 0), ("pwrite64", 0, 1)]
+    rows = [
+        common | {"time": number, "call": call, "offset": offset, "length": result or 4096, "result": result}
+        for number, (call, offset, result) in enumerate(calls)
+    ]
+    rows += [common | {"time": 40 * 10**9, "call": "pwrite64", "offset": 0, "length": 1, "result": 1}]
+    rows += [common | {"time": 41 * 10**9, "call": "pwrite64", "offset": 512, "length": 512, "result": 512, "flags": DIRECT}]
+    # 2 pages; 2 after the sync; 1 that was written back; 1 after a sync of all; 1 that was dirty for long; 512 bytes past the cache
+    assert dirtied_bytes(table_of(rows)) == (2 + 2 + 1 + 1 + 1) * 4096 + 512
+    assert dirtied_bytes(table_of(rows), lambda path: path != "/a") == 0

@@ -44,6 +44,12 @@ class RecordOutcome(Outcome):
         super().__init__(recording, title)
         self.status = int(recording.facts["exit_code"])
 
+    @property
+    def seen_share(self) -> float | None:
+        """Share of the bytes that the kernel counted as written which recorded calls explain; None where the kernel counted none."""
+        kernel = self.result.facts.get("kernel_written_bytes")
+        return min(1.0, self.result.facts["written_bytes"] / kernel) if kernel and kernel > 0 else None
+
     def calls(self) -> pd.DataFrame:
         """A row a call, by `traces.calls.schema.SCHEMA`."""
         frame: pd.DataFrame = self.result.table.to_pandas()
@@ -84,6 +90,9 @@ class RecordOutcome(Outcome):
         more += [f"{system.sum():,} files of the system, which were only read"] if system.any() else []
         if more:
             yield Explanation(f"Besides {' and '.join(more)}; --json has all.")
+        if (share := self.seen_share) is not None:
+            kernel = format_size(facts["kernel_written_bytes"])
+            yield f"Recorded writes explain {share:.0%} of {kernel} that the kernel counted as written, its metadata of files included."
         for line in self.result.missed:
             yield f"not recorded: {line}"
         kept = ", and contents kept" if facts["contents"] else ""
