@@ -389,7 +389,7 @@ def test_sectors_that_may_be_bytes_are_refused(name: str, other: str, tmp_path: 
     assert name in candidates(path) and "in bytes" not in doubts(path, candidates(path), load_format)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS.names() if name not in ("calls", "perf-trace")])
+@pytest.mark.parametrize("name", [name for name in FORMATS.names() if name not in ("calls", "perf-trace", "strace")])
 def test_a_request_of_no_byte_is_refused_and_named(name: str, tmp_path: Path) -> None:
     """Whatever a format says of it: as a line where there are lines, or as a request."""
     if not hasattr(load_format(name), "write") or name in ("blktrace", "blkparse", "oracle-general"):

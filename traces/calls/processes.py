@@ -25,6 +25,8 @@ class OpenFile:
     flags: int = 0
     #: Time of the end of the call that moved the position last.
     moved: int = 0
+    #: As it was opened; empty where lines tell it with each descriptor.
+    path: str = ""
 
 
 @dataclass

@@ -37,9 +37,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from flashsim.core.errors import DamagedFileError, MissingFileError
+from flashsim.core.units import NEVER
 
 VERSION = 1
 _ROWS = 1 << 16
+#: Threads' numbers and the bytes of one call are below this.
+_MOST = 1 << 31
 KEY = b"flashsim.calls"
 _NAME = pa.dictionary(pa.int32(), pa.string())
 _KINDS = {"time": "int64", "duration": "int64", "process": "int32", "thread": "int32", "call": _NAME, "kind": _NAME, "file": "int32"}
@@ -127,6 +130,13 @@ class Recording:
         if about.get("version") != VERSION:
             raise DamagedFileError(f"{path}: a recording of version {about.get('version')}, but this flashsim reads {VERSION}")
         return cls(table, about["command"], about["missed"], about["facts"], about.get("extents", {}))
+
+
+def is_possible(row: Mapping[str, Any]) -> bool:
+    """Whether a call's numbers are ones that there are, and it moves no more bytes than Linux lets one move."""
+    moved = row.get("result") if row["call"] in READS + WRITES else 0
+    threads = abs(row["process"]), abs(row["thread"])
+    return (moved or 0) < _MOST and max(threads) < _MOST and all(abs(value) < NEVER for value in row.values() if isinstance(value, int))
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:

@@ -48,7 +48,7 @@ _LASTING = schema.DIRECT | schema.SYNC | schema.DSYNC | schema.APPEND
 
 
 @dataclass
-class _Open:
+class BegunCall:
     """A call that has begun."""
 
     name: str
@@ -76,7 +76,7 @@ class StraceReader:
     calls: int = 0
     now: int = 0
     missed: dict[str, set[str]] = field(default_factory=dict)
-    _begun: dict[int, _Open] = field(default_factory=dict)
+    _begun: dict[int, BegunCall] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._lineage = Lineage(self.first, self.threads)
@@ -90,6 +90,10 @@ class StraceReader:
             if match is None:
                 raise DamagedFileError(f"strace: line {number}: it is no line of a recorded call: {line[:60]!r}")
             yield from self.line(int(match[1]), int(match[2]) * SECONDS + int(match[3]), match[4])
+        yield from self.remainder()
+
+    def remainder(self) -> Iterator[dict[str, Any]]:
+        """Rows of the calls that had not returned when the lines end."""
         for thread, begun in self._begun.items():
             if begun.name in (*schema.READS, *schema.WRITES, *schema.SYNCS):
                 yield from self._call(thread, begun, "?", None)
@@ -110,7 +114,7 @@ class StraceReader:
                 return
             text = begun.text + match[2]
         elif match := _CALL.match(text):
-            begun = _Open(match[1], match[2], time)
+            begun = BegunCall(match[1], match[2], time)
             if begun.name in BIRTHS:
                 self._lineage.begin(thread, begun.text)
             if unfinished := _UNFINISHED.search(match[2]):
@@ -150,7 +154,7 @@ class StraceReader:
         """The recording misses something that a file or a process did."""
         self.missed.setdefault(what, set()).add(where)
 
-    def _call(self, thread: int, begun: _Open, result: str, took: int | None) -> Iterator[dict[str, Any]]:
+    def _call(self, thread: int, begun: BegunCall, result: str, took: int | None) -> Iterator[dict[str, Any]]:
         process, name = self._lineage.process(thread), _OF_32_BITS.get(begun.name, begun.name)
         self.calls += 1
         match = _RESULT.match(result)

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -59,7 +60,15 @@ class RecordingHost(Format):
                 raise DamagedFileError(f"{path}: call {int(np.argmax((values < 0) | (values >= NEVER // 4)))}: its {name} is out of bounds")
         for line in recording.missed:
             warnings.warn(f"trace: {path} does not have {line}", FlashsimWarning, stacklevel=2)
-        yield from DeviceRequests(recording.table, self._settings, recording.extents).batches()
+        batches = DeviceRequests(recording.table, self._settings, recording.extents).batches()
+        yield from batches if recording.facts.get("timed", True) else map(_without_times, batches)
+
+
+def _without_times(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Requests of calls of which only the order is known."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns |= {"think": pa.array(np.zeros(batch.num_rows, np.int64)), "arrival": pa.nulls(batch.num_rows, pa.int64())}
+    return pa.record_batch([*columns.values()], schema=batch.schema)
 
 
 def _example() -> bytes:

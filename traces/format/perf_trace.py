@@ -9,17 +9,17 @@ that is soon closed can be told as the next file of its number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import FLUSH, READ, WRITE
-from flashsim.core.units import MICROSECONDS, NEVER, SECONDS
+from flashsim.core.units import MICROSECONDS, SECONDS
 from flashsim.storage.packed_files import open_bytes
 from traces.calls.page_cache import HostSettings
-from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
+from traces.calls.schema import Recording, is_possible, lines_of, table_in_time
 from traces.calls.strace import StraceReader
 from traces.calls.syntax import hexadecimal
 from traces.format._text import looks_like
@@ -32,8 +32,6 @@ _ENDED = re.compile(r"(?:\.\.\. \[continued\]: )?(\w+)\((.*?)\)+ += ?(.*)")
 _BEGUN = re.compile(r"(\w+)\((.*)\) +\.\.\.")
 _ARGUMENT = re.compile(r"(\w+): ([^,]*(?:<[^>]*>)?[^,]*)")
 _RESULT = re.compile(r"^(\d+)<(.*)>")
-#: Threads' numbers and the bytes of one call are below this.
-_MOST = 1 << 31
 _DESCRIPTOR = re.compile(r"(-?\d+|CWD)(?:<(.*)>)?")
 #: Parameters of calls in their order, by the names that the kernel gives them.
 _PARAMETERS = {
@@ -82,7 +80,7 @@ def _rows(reader: StraceReader, source: Path, lines: Iterable[str]) -> Iterator[
         if match:
             try:
                 rows = list(_rows_of(reader, match, f"/unnamed/{number}", begun, paths))
-                if all(map(_is_possible, rows)):
+                if all(map(is_possible, rows)):
                     yield from rows
                     continue
             except (ValueError, IndexError, OverflowError):
@@ -91,13 +89,6 @@ def _rows(reader: StraceReader, source: Path, lines: Iterable[str]) -> Iterator[
             reader.missed.setdefault("calls that perf lost", set()).add(line.strip())
         elif match or (line.strip() and not line.startswith("#")):
             raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
-
-
-def _is_possible(row: Mapping[str, Any]) -> bool:
-    """Whether a call's numbers are ones that there are, and it moves no more bytes than Linux lets one move."""
-    moved = row.get("result") if row["call"] in READS + WRITES else 0
-    threads = abs(row["process"]), abs(row["thread"])
-    return (moved or 0) < _MOST and max(threads) < _MOST and all(abs(value) < NEVER for value in row.values() if isinstance(value, int))
 
 
 def _rows_of(
