@@ -2,15 +2,18 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from flashsim.apps.programs.check_server import CheckServer
+from flashsim.apps.programs.excluded_files import ExcludedFiles
 from flashsim.apps.programs.images import LINK, ImageFolder, difference, digest, modes, paths_looked_at, watch_command
 from flashsim.apps.programs.on_drive import SYNCED, DriveCuts, FilesOnDrive
 from flashsim.apps.programs.outcomes import CheckAnswer, Coverage, Cut, CutReport, Failure, Outcomes, shortest
@@ -49,7 +52,7 @@ class PowerCuts:
     `before` holds files and folders below `folder` when the program began (`flashsim.apps.programs.images.snapshot`), which the recording
     numbers in this order, and `after` the same when it had ended, which the calls have to lead to.  The shell command `check` looks at the
     files left, in a copy of the folder, for at most `limit` seconds; it passes if its exit code is 0.  Of a cut at most `outcomes` are
-    looked at: all, if there are no more.
+    looked at: all, if there are no more.  Files that globs of `exclude` match are not varied.  A check that `stays` is a `CheckServer`.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class PowerCuts:
         outcomes: int = OUTCOMES,
         seed: int = 0,
         limit: float = 60.0,
+        exclude: Sequence[str] = (),
+        stays: bool = False,
     ) -> None:
         rows = recording.table.to_pylist()
         for row in rows:
@@ -77,12 +82,15 @@ class PowerCuts:
         self.numbers = [at for at, row in enumerate(rows) if is_printed[at] or _matters(row, f"{folder}/", self._moved)]
         self.rows = [rows[number] for number in self.numbers]
         self.folder, self.check, self.drive, self.outcomes, self.limit = folder, check, drive, outcomes, limit
-        self.after = after
+        self.after, self.stays = after, stays
         self.draw = generator(seed, "power cuts of a program")
         numbers = {path: number for number, path in enumerate(before)}
-        self.files = VolatileFiles(numbers, {numbers[path]: content for path, content in before.items()}, drive.keeps_flushed)
+        self.excluded = ExcludedFiles(exclude, folder, numbers, self.rows)
+        parts = [{path: each for path, each in numbers.items() if (each in self.excluded.numbers) == side} for side in (False, True)]
+        varied, beside = (VolatileFiles(names, {names[path]: before[path] for path in names}, drive.keeps_flushed) for names in parts)
+        self.files = replace(varied, beside=beside) if exclude else varied
         self._on_drive = DriveCuts(recording.table, drive.device, drive.keeps_flushed) if drive.device else None
-        self._folders = SimpleQueue[ImageFolder]()
+        self._workers = SimpleQueue[tuple[ImageFolder, CheckServer | None]]()
         #: Answers of the check by image, of those that cuts leave and of those that only recipes were tried with.
         self._answers, self._tried = dict[bytes, CheckAnswer | None](), dict[bytes, CheckAnswer]()
         self._searches = 0
@@ -98,12 +106,18 @@ class PowerCuts:
         RefusedError
             The calls do not lead to the files as the program left them; or the check does not pass on these, or looks at none of them.
         """
-        with tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place, ThreadPoolExecutor(jobs) as pool:
+        with (
+            tempfile.TemporaryDirectory(prefix="flashsim-cut-", ignore_cleanup_errors=True) as place,
+            ExitStack() as stack,
+            ThreadPoolExecutor(jobs) as pool,
+        ):
             permissions = modes(self.folder)
             for number in range(jobs):
-                self._folders.put(ImageFolder(Path(place), number, permissions))
+                folder = ImageFolder(Path(place), number, permissions)
+                server = stack.enter_context(closing(CheckServer(self.check, folder, self.limit))) if self.stays else None
+                self._workers.put((folder, server))
             self._check_looks(self._check_end(), Path(place))
-            for cuts in _in_batches(chain(self._drive_cuts(_freeze(self.files)), self._cuts()), 4 * jobs):
+            for cuts in _in_batches(chain(self._drive_cuts(self.files.freeze()), self._cuts()), 4 * jobs):
                 fresh = []
                 for cut in cuts:
                     self.report.cuts += 1
@@ -112,7 +126,7 @@ class PowerCuts:
                     if key not in self._answers:
                         self._answers[key] = None
                         fresh.append((cut, image, key))
-                looks = pool.map(lambda each: self._look(each[1], each[0].printed), fresh)
+                looks = pool.map(lambda each: self._look(each[1], each[0]), fresh)
                 for (cut, _, key), (code, output) in zip(fresh, looks, strict=True):
                     self._answers[key] = CheckAnswer.of(code, output)
                     if code:
@@ -124,7 +138,7 @@ class PowerCuts:
 
     def _copy(self) -> None:
         """Give writes that the kernel made from one file to another the bytes of the first; note calls with effects."""
-        files = _freeze(self.files)
+        files = self.files.freeze()
         for number, row in enumerate(self.rows):
             if row["other"] and row["call"] == "write" and row["length"] and row["content"] is None:
                 row["content"] = self._copy_content(files, number)
@@ -137,37 +151,40 @@ class PowerCuts:
         row, content = self.rows[number], b""
         source, length = row["source"], row["length"]
         if source["offset"] is not None and source["path"].startswith(f"{self.folder}/"):
-            content = files.content(source["file"])[source["offset"] :][:length]
+            of = files.beside if files.beside is not None and source["file"] in self.excluded.numbers else files
+            content = of.content(source["file"])[source["offset"] :][:length]
         if len(content) < length:
             content = _remaining_bytes(self.after.get(self._last_paths.get(row["file"], ""), b""), row, self.rows[number + 1 :])
-        if len(content) < length:
+        if len(content) < length and row["file"] not in self.excluded.numbers:
             raise RefusedError(f"crash: {self._call(number)}: copied by the kernel from {escape(source['path'])}; its bytes are lost")
         return content
 
     @cached_property
     def _last_paths(self) -> dict[int, str]:
-        files = _freeze(self.files)
+        files = self.files.freeze()
         for number, row in enumerate(self.rows):
             self._apply(files, number, {**row, "content": None})
-        return {file: path for path, file in files.latest.items()}
+        return {file: path for each in (files, files.beside) if each is not None for path, file in each.latest.items()}
 
     def _check_end(self) -> tuple[dict[str, bytes], bytes]:
         """The files as the program left them, and what it had printed; the check passes."""
-        files, printed = _freeze(self.files), b""
+        files, printed = self.files.freeze(), b""
         for number, row in enumerate(self.rows):
             printed += _printed_bytes(row)
             self._apply(files, number, row)
-        image = {path: content for path, content in files.image(files.everything()).items() if path.startswith(f"{self.folder}/")}
-        if unlike := difference(self.after, image):
-            path, there, ours = unlike
+        image, last = files.image(files.everything()), Cut(len(self.rows), files.everything(), files, printed)
+        there = {path: content for path, content in (image | files.image_beside()).items() if path.startswith(f"{self.folder}/")}
+        if unlike := difference(*({path: each[path] for path in each if not self.excluded.has(path)} for each in (self.after, there))):
+            path, theirs, ours = unlike
             missed = [line for line in self.report.missed if escape(path) in line] or self.report.missed
-            words = f"{self._short(path)}: the program left {there}, but by its recorded calls it is {ours}"
+            words = f"{self._short(path)}: the program left {theirs}, but by its recorded calls it is {ours}"
             raise RefusedError(f"crash: {words}; not recorded: {'; '.join(missed) or 'a call on it that is not followed'}")
         image = self._below(image)
-        code, output = self._look(image, printed)
-        if code:
-            raise RefusedError(f"check: it fails before any cut, on the files as they are recorded (exit code {code}): {_line(output)}")
-        return image, printed
+        for _ in range(1 + self.stays):  # a server that ends with its first answer is none
+            code, output = self._look(image, last)
+            if code:
+                raise RefusedError(f"check: it fails before any cut, on the files as they are recorded (exit code {code}): {_line(output)}")
+        return self._with_excluded(image, files), printed
 
     def _check_looks(self, end: tuple[dict[str, bytes], bytes], place: Path) -> None:
         """Refuse a check that looks at none of the files that the program wrote; a check that strace cannot watch may look anywhere."""
@@ -176,9 +193,15 @@ class PowerCuts:
         wrote, renamed = {path for _, path in names}, {path for name, path in names if name == "other"}
         if not wrote:
             raise RefusedError(f"crash: the program wrote no file in {escape(str(self.folder))}: name its folder with " + option("folder"))
-        folder = self._folders.get()
-        code, _ = folder.look(*end, watch_command(self.check, place / "calls"), self.limit)
-        self._folders.put(folder)
+        folder, server = self._workers.get()
+        watch = watch_command(self.check, place / "calls")
+        if server:
+            server.close()
+            with closing(CheckServer(watch, folder, self.limit)) as watched:
+                code, _ = watched.look(*end)
+        else:
+            code, _ = folder.look(*end, watch, self.limit)
+        self._workers.put((folder, server))
         if code:
             return
         looks = paths_looked_at(place / "calls", folder.root)
@@ -188,13 +211,13 @@ class PowerCuts:
 
     def _cuts(self) -> Iterator[Cut]:
         printed, files = b"", self.files
-        last = _freeze(files), printed
+        last = files.freeze(), printed
         yield Cut(0, files.everything(), last[0], printed)
         for number, row in enumerate(self.rows):
             states = [(self._under_way(files, number, row), printed)] if row["call"] in schema.WRITES and row["flags"] & SYNCED else []
             printed += _printed_bytes(row)
             self.report.calls += self._apply(files, number, row)
-            for state, output in (*states, (_freeze(files), printed)):
+            for state, output in (*states, (files.freeze(), printed)):
                 # a flush that settles nothing, and a call that changes nothing, leave what there was
                 if output != last[1] or not state.is_like(last[0]):
                     last = state, output
@@ -209,7 +232,7 @@ class PowerCuts:
 
     def _under_way(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> VolatileFiles:
         """Files while a synchronous write is under way: all that it writes may be there or not."""
-        written = _freeze(files)
+        written = files.freeze()
         self._apply(written, number, {**row, "flags": row["flags"] & ~SYNCED})
         return written
 
@@ -228,7 +251,13 @@ class PowerCuts:
 
     def _apply(self, files: VolatileFiles, number: int, row: Mapping[str, Any]) -> bool:
         """Take a call; one that only prints, to a file outside of the folder, changes nothing that is left."""
-        return _matters(row, f"{self.folder}/", self._moved) and files.apply(number, row)
+        if not _matters(row, f"{self.folder}/", self._moved):
+            return False
+        is_excluded = row["file"] in self.excluded.numbers
+        # a folder that is renamed takes its files with it, excluded or not
+        if files.beside is not None and (is_excluded or row["call"].startswith("rename")):
+            files.beside.apply(number, row)
+        return not is_excluded and files.apply(number, row)
 
     def _below(self, image: Mapping[str, bytes]) -> dict[str, bytes]:
         """Files below the folder, by paths within it, with symbolic links to such files that lead to those of the image."""
@@ -238,12 +267,18 @@ class PowerCuts:
         targets = {path: os.fsdecode(below[path]).removeprefix(prefix) for path in inner}
         return below | {path: os.fsencode(os.path.relpath(target, os.path.dirname(path[:-2]))) for path, target in targets.items()}
 
-    def _look(self, image: Mapping[str, bytes], printed: bytes) -> tuple[int, str]:
-        folder = self._folders.get()
+    def _look(self, image: Mapping[str, bytes], cut: Cut) -> tuple[int, str]:
+        folder, server = self._workers.get()
         try:
-            return folder.look(image, printed, self.check, self.limit)
+            whole = self._with_excluded(image, cut.files)
+            return server.look(whole, cut.printed) if server else folder.look(whole, cut.printed, self.check, self.limit)
         finally:
-            self._folders.put(folder)
+            self._workers.put((folder, server))
+
+    def _with_excluded(self, image: Mapping[str, bytes], files: VolatileFiles) -> dict[str, bytes]:
+        """An image with the excluded files whose folders are there."""
+        places = {os.path.dirname(path.removesuffix(LINK)) for path in image} | {path[:-1] for path in image} | {""}
+        return {**image, **{path: each for path, each in self._below(files.image_beside()).items() if os.path.dirname(path) in places}}
 
     def _note(self, cut: Cut, answer: CheckAnswer, output: str, most: int) -> None:
         """Count a failure for one that is known, or note it: one of each answer, and of more with other recipes `most` in all."""
@@ -266,7 +301,7 @@ class PowerCuts:
             key = digest(image, cut.printed)
             known = self._answers.get(key) or self._tried.get(key)
             if known is None:
-                code, output = self._look(image, cut.printed)
+                code, output = self._look(image, cut)
                 known = self._tried[key] = CheckAnswer.of(code, output)
             return known == answer
 
@@ -300,13 +335,6 @@ class PowerCuts:
         details += [f"offset {row['offset']:,}"] if row["offset"] is not None else []
         details += [f"{row['length']:,} B"] if row["length"] is not None else []
         return f"call {number + 1}: {row['call']}({', '.join(details)})"
-
-
-def _freeze(files: VolatileFiles) -> VolatileFiles:
-    """The files as they are now; what was durable is shared."""
-    frozen = copy(files)
-    frozen.patches, frozen.changes, frozen.latest = list(files.patches), list(files.changes), dict(files.latest)
-    return frozen
 
 
 def _printed_bytes(row: Mapping[str, Any]) -> bytes:

@@ -99,25 +99,22 @@ class ImageFolder:
 
     def __init__(self, place: Path, number: int, modes: Mapping[str, int] | None = None) -> None:
         self.root = place / f"files-{number}"
-        self._printed, self._output = place / f"printed-{number}", place / f"output-{number}"
+        #: Files with what the program had printed, and with what the check prints.
+        self.printed, self.output = place / f"printed-{number}", place / f"output-{number}"
         self.root.mkdir()
         self._written: dict[str, bytes] = {}
         self._modes = modes or {}
 
     def look(self, image: Mapping[str, bytes], printed: bytes, check: str, limit: float) -> tuple[int, str]:
-        """The exit code of a check on an image, and its output, with the folder's path as ``.``; it may take `limit` seconds.
-
-        An image has files by path within the folder, folders by paths that end in a slash, and symbolic links by paths that end in two.
-        """
-        self._show(image)
-        self._printed.write_bytes(printed)
+        """The exit code of a check on an image, and its output, with the folder's path as ``.``; it may take `limit` seconds."""
+        self.show(image, printed)
         with (
-            self._output.open("w+", errors="replace") as output,
+            self.output.open("w+", errors="replace") as output,
             subprocess.Popen(
                 check,
                 shell=True,
                 cwd=self.root,
-                env=os.environ | {PRINTED: str(self._printed)},
+                env=os.environ | {PRINTED: str(self.printed)},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -135,7 +132,12 @@ class ImageFolder:
             output.seek(0)
             return code, output.read().replace(str(self.root), ".")
 
-    def _show(self, image: Mapping[str, bytes]) -> None:
+    def show(self, image: Mapping[str, bytes], printed: bytes) -> None:
+        """Make the folder hold an image, and the file beside it what was printed.
+
+        An image has files by path within the folder, folders by paths that end in a slash, and symbolic links by paths that end in two.
+        """
+        self.printed.write_bytes(printed)
         places = {os.path.dirname(path.removesuffix(LINK)) for path in image}
         folders = {str(parent) for path in places for parent in (Path(path), *Path(path).parents)}
         present = set(self._present(image, folders))

@@ -8,7 +8,6 @@ it when the request was made that its sectors hold; names and sizes are those of
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,7 +204,7 @@ class FilesOnDrive:
         """Effects of calls that a drive holds; the files when these calls had begun; and whether it holds all that is durable then."""
         while self._is_before(self.returned, min(moment.under_way, default=moment.begun)):
             self._return()
-        files = replace(self.files, patches=list(self.files.patches), changes=list(self.files.changes))
+        files = self.files.freeze()
         number = self.returned
         while self._is_before(number, moment.begun):
             row = self.rows[number]

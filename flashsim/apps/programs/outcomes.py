@@ -287,13 +287,21 @@ class CutReport:
         """Whether these are all images that the rules allow."""
         return all(each.tried == each.possible for each in self.coverage)
 
+    @property
+    def share(self) -> float | None:
+        """Part of all outcomes that was looked at, 0 to 1; None if a cut has more than are counted."""
+        possible = [each.possible for each in self.coverage if each.possible is not None]
+        if len(possible) < len(self.coverage):
+            return None
+        return sum(each.tried for each in self.coverage) / sum(possible) if possible else 1.0
+
     def as_dict(self) -> dict[str, Any]:
         failures = [
             {"call": each.call, "recipe": list(each.recipe), "exit_code": each.answer.code, "output": each.output, "count": each.count}
             for each in self.failures
         ]
         counts: dict[str, Any] = {"calls": self.calls, "cuts": self.cuts, "images": self.images, "failed_images": self.failed_images}
-        counts |= {"is_complete": self.is_complete, "coverage": [asdict(each) for each in self.coverage]}
+        counts |= {"is_complete": self.is_complete, "share": self.share, "coverage": [asdict(each) for each in self.coverage]}
         return counts | {"on_drive": self.on_drive, "failures": failures, "missed": list(self.missed)}
 
 

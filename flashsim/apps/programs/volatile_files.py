@@ -15,6 +15,7 @@ Rules, as ext4 has them with data that is written late:
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -93,6 +94,8 @@ class VolatileFiles:
     changes: list[Change] = field(default_factory=list)
     #: The last call that committed the journal.
     committed: int = -1
+    #: Other files of the folder, which each cut leaves as they are for programs.
+    beside: Self | None = None
 
     def __post_init__(self) -> None:
         self.latest = dict(self.names)  # names for programs, durable or not
@@ -177,6 +180,16 @@ class VolatileFiles:
         """Whether a cut may leave the same of others."""
         return all(getattr(self, name) == getattr(other, name) for name in ("names", "contents", "patches", "changes"))
 
+    def freeze(self) -> Self:
+        """The files as they are now; what was durable is shared."""
+        frozen = copy(self)
+        frozen.patches, frozen.changes, frozen.latest = list(self.patches), list(self.changes), dict(self.latest)
+        if self.beside is not None:
+            if self.beside.patches or self.beside.changes:
+                self.beside._settle(self.beside.patches, len(self.beside.changes))
+            frozen.beside = self.beside.freeze()
+        return frozen
+
     def everything(self) -> Remains:
         return Remains(len(self.changes), Counter(each.page for each in self.patches))
 
@@ -202,6 +215,10 @@ class VolatileFiles:
         """The files that a cut leaves, by path."""
         names, contents = self._after(remains)
         return {path: contents.get(file, b"") for path, file in names.items()}
+
+    def image_beside(self) -> dict[str, bytes]:
+        """The files that each cut leaves as they are, by path."""
+        return {} if self.beside is None else self.beside.image(self.beside.everything())
 
     def _after(self, remains: Remains) -> tuple[dict[str, int], dict[int, bytes]]:
         names, contents = dict(self.names), dict(self.contents)

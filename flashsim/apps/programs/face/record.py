@@ -188,23 +188,37 @@ class PowerCutOutcome(Outcome):
         yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")
 
     def _coverage(self) -> Iterator[Part]:
-        """Cuts of which not all outcomes were tried, those of which the smallest part was."""
-        cuts = self.result.coverage
+        """The part of all outcomes that was tried, and the cuts of which the smallest part was."""
+        cuts, share = self.result.coverage, self.result.share
+        counted = [each for each in cuts if each.possible is not None]
+        tried, possible = sum(each.tried for each in counted), _digits(sum(each.possible or 0 for each in counted))
+        words = f"{tried:,} of {possible} outcomes were tried"
+        if share is None:
+            words += f", and of {len(cuts) - len(counted):,} of {len(cuts):,} cuts some that are too many to count"
+        yield f"Coverage: {words}." if share is None else f"Coverage: {100 * share:.3g}%, {words}."
         some = sorted((each for each in cuts if each.tried != each.possible), key=lambda each: each.tried / (each.possible or math.inf))
         if some:
             yield ""
             yield f"Of {len(cuts) - len(some):,} of {len(cuts):,} cuts all outcomes were tried, of the others some, such as after"
         for each in some[:_CUTS_SHOWN]:
-            number = "too many to count" if each.possible is None else f"{each.possible:,}"
+            number = "too many to count" if each.possible is None else _digits(each.possible)
             classes = [*each.never[:_CLASSES_SHOWN], *["..."] * (len(each.never) > _CLASSES_SHOWN)]
             never = f"; never tried: {'; '.join(classes)}" if classes else ""
-            yield f"  {each.call}: {each.tried:,} of {number if len(number) <= _DIGITS else f'{each.possible:.1e}'}{never}"
+            yield f"  {each.call}: {each.tried:,} of {number}{never}"
+
+
+def _digits(number: int) -> str:
+    return text if len(text := f"{number:,}") <= _DIGITS else f"{number:.1e}"
 
 
 def _drive_of(device: str | None, cache: str | None, ignore_flush: bool, whole_pages: bool) -> DriveRules:
     flash = presets.load(device).flash if device else None
     protected = cache == "protected" or (cache is None and flash is not None and flash.keeps_acknowledged)
     return DriveRules(not ignore_flush or protected, not whole_pages, device)
+
+
+def _globs(value: Any, parameter: str) -> list[str]:
+    return [glob for each in fields.several(value, parameter) for glob in fields.commas(fields.text)(each, parameter)]
 
 
 @operation
@@ -221,6 +235,10 @@ def crash(
     whole_pages: Annotated[bool, Flag("A cut tears no page between sectors.")] = False,
     outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = OUTCOMES,
     limit: Annotated[Any, Duration("What a check may take.")] = "60s",
+    exclude: Annotated[
+        Any, Names("Files, by name or glob, that need not be durable: no cut varies them.", "FILE,...", parse=_globs)
+    ] = None,
+    check_server: Annotated[bool, Flag("The check stays alive: a line of input names a folder, a line of output is the answer.")] = False,
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
 ) -> PowerCutOutcome:
@@ -234,6 +252,7 @@ def crash(
 
         flashsim crash --check "test ! -e shop || grep -q pears shop" -- python3 careful.py
         flashsim crash --check "grep -q pears shop" --ignore-flush --json cuts.json -- python3 careful.py
+        flashsim crash --check "test ! -s shop || grep -q pears shop" --exclude log -- sh -c "echo begun > log; echo pears > shop"
 
     Examples
     --------
@@ -250,11 +269,11 @@ def crash(
     recording = recorder.record(words, contents=True, folder=place, before=before)
     if code := recording.facts["exit_code"]:
         raise RefusedError(f"crash: the program itself failed (exit code {code}), without any cut")
-    after = snapshot(place)
+    of = recording, place, before, snapshot(place), check
 
     def cut(on: DriveRules) -> CutReport:
         with activity("cuts") as progress:
-            return PowerCuts(recording, place, before, after, check, on, outcomes, seed, limit / SECONDS).run(progress, jobs or cores())
+            return PowerCuts(*of, on, outcomes, seed, limit / SECONDS, exclude or (), check_server).run(progress, jobs or cores())
 
     report = cut(drive)
     with_flushes = cut(drive._replace(keeps_flushed=True)) if report.failed_images and not drive.keeps_flushed else None
