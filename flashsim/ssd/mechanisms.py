@@ -9,11 +9,13 @@ _DEEP = 1 << 16
 
 def mechanisms_of(drive: SsdParameters) -> list[DeviceMechanism]:
     """The mechanisms that a drive has."""
+    # commands that enter at once, one of each queue, would each hold a page of so small a buffer, and wait for another
+    is_shared = not 0 < drive.buffer_pages <= drive.queues
     merges = drive.log_blocks > 0 or drive.ftl == "block"
     every = [
         (True, _wait("dies", "waiting for dies", "operations wait for dies that are busy")),
         (True, _wait("channels", "waiting for channels", "pages wait for flash channels that are busy")),
-        (True, _wait("controller", "waiting for the controller", "commands wait for the controller")),
+        (is_shared, _wait("controller", "waiting for the controller", "commands wait for the controller")),
         (
             drive.one_shot,
             DeviceMechanism(

@@ -4,7 +4,8 @@ A part has all channels and dies, and so the rates and latencies of the whole, a
 Write amplification depends on how much spare flash there is for the pages that the load writes again and again.  On a whole drive that is
 often hundreds of times as much.  The emptiest blocks take these pages in turn, and the more blocks there are, the emptier those are: of
 a Samsung 980 PRO under pgbench, which writes 0.5 GB, a part with 4.5 times as much spare flash amplifies writes by 6 % more than the whole.
-A load whose pages do not fit is folded: addresses count modulo the capacity.
+In the smallest part, bursts of writes wait longer for collection (a Micron 7450 PRO: by a fifth), in one of one and a half times its
+blocks no longer than the states of one drive differ.  A load whose pages do not fit is folded: addresses count modulo the capacity.
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
 from flashsim.ssd.parameters import SsdParameters
 
-#: Spare flash of a part over the pages that a load writes, at least, if that takes no more than so many mapping units.
-_SPARE, _MOST_UNITS = 12, 32 << 20
+#: Blocks of a part over those of the smallest one, and its spare flash over the pages that a load writes, at least, if that takes no more
+#: than so many mapping units.
+_LARGER, _SPARE, _MOST_UNITS = 1.5, 12, 32 << 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,6 @@ def part_for(preset: Preset, size: LoadSize) -> Preset:
         return preset
     least = part_in_use(preset)
     assert least.flash is not None
-    larger = max(_SPARE * size.written / (least.capacity * least.flash.effective_overprovisioning), size.reach / least.capacity)
+    larger = max(_LARGER, _SPARE * size.written / (least.capacity * least.flash.effective_overprovisioning), size.reach / least.capacity)
     larger = min(larger, _MOST_UNITS / units_of(least.flash))
     return part_in_use(preset, larger) if larger > 1 else least

@@ -141,7 +141,8 @@ def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, An
     repetitions, settled = [_sums(statistics, report, device)], True
     if flash and repetitions[0]["written"]:
         with activity(f"repeating on {device.name}") as progress:
-            while not (settled := has_settled(repetitions) and _has_erased(repetitions)) and len(repetitions) < repeats:
+            spare = flash.effective_overprovisioning * device.capacity
+            while not (settled := _is_long_run(repetitions, spare)) and len(repetitions) < repeats:
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
@@ -173,6 +174,12 @@ def _sums(statistics: Mapping[str, Any], report: DeviceReport, device: Device) -
     programs = statistics.get("flash_programs", 0) * (device.preset.flash.unit_size if device.preset.flash else 0)
     sums = {"written": statistics.get("host_write_bytes", 0), "programmed": programs, "erases": statistics.get("flash_erases", 0)}
     return {name: int(value) for name, value in sums.items()} | {"time": report.duration}
+
+
+def _is_long_run(repetitions: Sequence[Mapping[str, int]], spare: float) -> bool:
+    """True if write amplification has settled, and that is no rest of the state before: its first half has programmed the spare flash."""
+    programmed = sum(each["programmed"] for each in repetitions[: len(repetitions) // 2])
+    return programmed >= spare and has_settled(repetitions) and _has_erased(repetitions)
 
 
 def _has_erased(repetitions: Sequence[Mapping[str, int]]) -> bool:

@@ -69,7 +69,7 @@ def test_a_disk_partitions_as_fast_as_told(memory: int, input: int, output: int)
     drives = [drive for name in disks for drive in places(name, files, 2009)]
     joined = JoinSetting("grace-hash", setting.memory, placement="packed", cpu=None)
     runs = simulate_join(joined, files, drives, allocation=allocation).runs
-    assert len(disks) == 8
+    assert len(disks) >= 8
     for index, name in enumerate(disks):
         executed = np.mean([run.phases[0].io_time / 1e9 for run in runs[PLACES * index :][:PLACES]])
         drive = drive_of(presets.load(name), 8192, 2 * (r + s) * 8192)

@@ -36,7 +36,7 @@ def test_macos_simulates_and_refuses_real_files_in_one_line(device: str, tmp_pat
     result = command(WITHOUT_LINUX, f"{JOIN} --device {device}", tmp_path)
     if device.startswith("./real"):
         assert result.returncode == 2 and list(tmp_path.iterdir()) == []
-        refusal = "flashsim: device: real.bin is real, and real files and devices are read and written on Linux alone\n"
+        refusal = "flashsim: --device: real.bin is real, and real files and devices are read and written on Linux alone\n"
         assert without_progress(result.stderr) == refusal
     else:
         assert result.returncode == 0 and "result rows" in result.stdout

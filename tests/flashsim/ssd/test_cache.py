@@ -16,13 +16,13 @@ from numba.core import event
 with event.install_recorder("numba:compile") as recorder:
     from flashsim.ssd.engine.drive import SsdEngine
     from flashsim.ssd.specification.drive import SsdSpecification
-    from flashsim.testing.flash_drives import drive, random_workload, served
+    from flashsim.testing.flash_drives import drive, random_workload, serve_all
     for model in (SsdEngine, SsdSpecification):
         parameters = drive()
         requests, at = random_workload(1, parameters, 50)
         device = model(parameters)
         device.load(0, parameters.capacity)
-        served(device, requests, at)
+        serve_all(device, requests, at)
         device.power_cut(device.now)
 print(len(recorder.buffer))
 """

@@ -226,7 +226,7 @@ _FAULTS = [
     ("replay", "has all outstanding", "partial(closed_loop, depth=self.depth)", "partial(closed_loop, depth=64)", "no others"),
     ("replay", "passes the last request over", "run.window(batch)", "run.window(batch[: len(batch) - 1])", "no others"),
     ("replay", "completes before it starts", "arrival, submitted, completed))", "arrival, completed, submitted))", "no others"),
-    ("replay", "does not wait", "partial(timed, due=due)", "partial(closed_loop, depth=1)", "before their time"),
+    ("replay", "does not wait", "partial(submit_when_due, due=due)", "partial(closed_loop, depth=1)", "before their time"),
     ("replay", "keeps a pace that there is not", '"timed", "think")', '"timed", "slow")', "paces"),
     ("restart", "hardens no replacement", "REPLACED: IN_TABLE, ", "", "loses or resurrects"),
     ("restart", "hardens no modification", "MODIFIED: IN_TABLE, ", "", "loses or resurrects"),

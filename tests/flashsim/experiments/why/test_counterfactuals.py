@@ -18,6 +18,7 @@ from flashsim.experiments.runs.drives import DriveInUse, ReadyDrive
 from flashsim.experiments.why.counterfactuals import Counterfactuals, IdealDrive, Ideals
 from flashsim.ssd.engine.drive import SsdEngine
 from flashsim.ssd.ideals import CAUSES, SERVERS
+from flashsim.ssd.mechanisms import mechanisms_of as flash_mechanisms_of
 from flashsim.ssd.specification.drive import SsdSpecification
 from flashsim.testing.flash_drives import drive, random_drive, random_workload, serve_all, with_steps
 from tests.flashsim.ssd.drive_kinds import KINDS, drive_for
@@ -30,7 +31,9 @@ def test_ideal_drives_are_the_same_in_engine_and_specification(block: int) -> No
         parameters = drive_for(KINDS[seed % len(KINDS)], random_drive(seed))
         parameters = with_steps(seed, parameters) if seed % 2 else parameters
         draw = generator(seed, "ideal")
-        parameters = replace(parameters, ideal="+".join(name for name in (*CAUSES, *SERVERS) if draw.random() < 0.4))
+        names = [name for name in (*CAUSES, *SERVERS) if draw.random() < 0.4]
+        has = {mechanism.name for mechanism in flash_mechanisms_of(parameters)} | {*CAUSES}
+        parameters = replace(parameters, ideal="+".join(name for name in names if name in has))
         requests, at = random_workload(seed, parameters, 60)
         loaded = int(generator(seed, "load").integers(0, parameters.logical_pages + 1)) * parameters.unit_size
         times = []
