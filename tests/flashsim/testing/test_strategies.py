@@ -78,7 +78,7 @@ def test_them(fresh_drive, steady_drive, pool, temporary_volume):
     assert steady_drive.statistics()["write_amplification"] > 1
     assert (pool.pages, pool.frames) == (100, 10)
     assert pool.refer(np.arange(12)).victims[-2:].tolist() == [0, 1]
-    assert temporary_volume.laid_out == 0
+    assert temporary_volume.laid_out_size == 0
 """
 
 
