@@ -284,7 +284,7 @@ def why_load(advice: Advice, each: DriveAdvice, progress: Progress | None = None
     what, original, _ = ready_drive(load)
     drive = original.copy()
     settings = ReplaySettings(load.pace, scale_offsets=what.reach > drive.capacity)
-    return why_replay(load.sources[0], drive, settings, what, load.limit, progress, exact=exact)
+    return replace(why_replay(load.sources[0], drive, settings, what, load.limit, progress, exact=exact), device=each.name)
 
 
 def _room(preset: presets.Preset, study: AdviceStudy, what: Survey) -> int:

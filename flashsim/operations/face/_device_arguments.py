@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from flashsim.core.errors import InvalidParameterError, RefusedError
 from flashsim.device import presets
 from flashsim.device.access import is_path
-from flashsim.operations.face.drive import Drive, drive
 from flashsim.operations.fields import Flag, Name, several, text
+
+if TYPE_CHECKING:
+    from flashsim.operations.face.drive import Drive
 
 
 def device_of(device: Any, parameter: str = "device") -> str | Drive:
     """A drive, or the name of a preset or the path of a real file or block device."""
     if not isinstance(device, str | PathLike):
+        from flashsim.operations.face.drive import Drive, drive  # loads what a name has no use for
+
         if isinstance(device, Mapping):
             return drive(**device)
         if not isinstance(device, Drive):
