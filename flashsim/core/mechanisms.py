@@ -26,7 +26,7 @@ class DeviceMechanism:
     is_wait: bool = False
     #: Requests come one after another; and whether it is removed before all others (-1) or behind them (1).
     one_at_a_time: bool = False
-    #: What it is called together with those from which the order of removal alone tells it apart, where two runs are compared.
+    #: Name under which mechanisms that only the order of removal separates are added up, where two runs are compared.
     group: str = ""
     rank: int = 0
 

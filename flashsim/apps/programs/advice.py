@@ -294,7 +294,7 @@ def _room(preset: presets.Preset, study: AdviceStudy, what: Survey) -> int:
 
 
 def _load_of(study: AdviceStudy, device: str, preset: presets.Preset, what: Survey) -> dict[str, Any]:
-    """What all runs of a drive take."""
+    """Arguments of both runs of a drive: the load, and stamps of its files."""
     if what.reach > preset.capacity:
         raise CapacityError(f"it holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}")
     room, free = _room(preset, study, what), free_memory()

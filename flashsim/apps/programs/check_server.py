@@ -1,4 +1,4 @@
-"""A check that stays alive: it is told one image after the other on standard input, and answers each with a line."""
+"""A check that stays alive: standard input names the images one by one, and each gets one line of output as its answer."""
 
 import os
 import re
@@ -20,8 +20,8 @@ _LONGEST, _TOLD, _ENDS = 1 << 20, 60, 1.0
 class CheckServer:
     """A shell command that runs in a folder of images from the first image on, and begins again after one that it did not answer.
 
-    A line tells it the folder and the file with what had been printed, with a tab between; its answer is a line, too: ``0``, or another
-    exit code and a message.  An answer may take `limit` seconds.
+    A line of input has the folder of an image and, after a tab, the file of what the program had printed.  The answer is one line: ``0``,
+    or another exit code and a message.  The server may take `limit` seconds per answer.
     """
 
     def __init__(self, check: str, folder: ImageFolder, limit: float) -> None:

@@ -14,8 +14,8 @@ from flashsim.device.presets import Preset
 from flashsim.device.scaling import part_in_use
 from flashsim.ssd.parameters import SsdParameters
 
-#: Blocks of a part over those of the smallest one, and its spare flash over the pages that a load writes, at least, if that takes no more
-#: than so many mapping units.
+#: Least ratio of a part's blocks to those of the smallest part, least ratio of its spare flash to the pages that a load writes, and mapping
+#: units that neither may exceed.
 _LARGER, _SPARE, _MOST_UNITS = 1.5, 12, 32 << 20
 
 

@@ -37,8 +37,8 @@ LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p
 PRECISION, BEYOND = 1.02, 1.05
 #: Speeds of a trace that are tried at most and at least, and the step to the next while no bound is passed.
 FASTEST, SLOWEST, _STEP = 1e6, 1 / 1024, 4.0
-#: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share, or by so many
-#: standard errors where the mean of both is that well known.
+#: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.  Where the standard
+#: error of their mean is below this share, they may also differ by so many standard errors.
 _SETTLED, _DEVIATIONS = 0.02, 2.0
 #: Requests at least, and at most where the trace has fewer, by which the rate of a drive that is never idle is measured.
 _MEASURED, _MOST_MEASURED = 10_000, 1 << 20
@@ -348,7 +348,7 @@ class _LoadRuns:
         return 0 if flash is None or blocks is None else int((blocks.pages - blocks.written[~blocks.retired]).sum()) * flash.unit_size
 
     def _rate(self, source: Excerpt, repeats: int) -> dict[str, int]:
-        """Requests of so many repetitions that the device gets at once, their time (ns), erased blocks, and bytes that were programmed."""
+        """Submit the trace a number of times, all at once: ``requests``, their ``time`` (ns), ``erases``, and bytes ``programmed``."""
         repeated = _Repeated(source.path, source.format, source.devices, times=repeats, limit=self._load.limit)
         device, flash, count = self.device, self.device.preset.flash, 0
         before, begin, end = device.statistics(), device.now, 0
