@@ -33,6 +33,18 @@ def show_workers_by(display: Display) -> None:
     _workers = display
 
 
+def report_share(share: float) -> None:
+    """Say which share of one run, of several that are made at the same time, is done."""
+    _take_share(share)
+
+
+def show_shares_by(take: Callable[[float], object]) -> Callable[[float], object]:
+    """Let a function take shares of runs from now on; the one that took them before."""
+    global _take_share
+    before, _take_share = _take_share, take
+    return before
+
+
 @contextmanager
 def _plainly(what: str) -> Iterator[Progress]:
     print(f"flashsim: {what}", file=sys.stderr, flush=True)
@@ -41,3 +53,4 @@ def _plainly(what: str) -> Iterator[Progress]:
 
 _display: Display = _plainly
 _workers: Display | None = None
+_take_share: Callable[[float], object] = float

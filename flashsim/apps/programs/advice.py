@@ -25,6 +25,8 @@ from flashsim.experiments.why.replays import why_replay
 ALL = "all"
 #: Bytes of memory that a run takes, about: for each mapping unit of a flash drive and of its copies, and besides; and those of all runs.
 _ROOM, _BASE, _MEMORY = 24, 250 * MIB, 2 * GIB
+#: Share of a study's time that repetitions take, about; the rest is the search for the load.
+_REPEATS = 0.7
 #: Drives of unknown life that a sentence names at most.
 _NAMED = 3
 _BOUND = re.compile(r"\s*([a-z0-9.]+)\s*=\s*(.+)")
@@ -253,13 +255,15 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     room, free = max([_room(drives[device], study, what) for device in loads], default=_BASE), free_memory()
     settings = replace(settings, jobs=max(1, min(settings.jobs, min(free or _MEMORY, _MEMORY) // room)))
     repeated = {device: Job.of(run_endlessly, f"{device} as recorded", repeats=study.repeats, **load) for device, load in loads.items()}
-    results = make(repeated.values(), settings, _half(progress, 0), parts=parts)
+    results = make(repeated.values(), settings, _stage(progress, 0, _REPEATS), parts=parts)
     bound, limits = study.bound, {device: results[job]["limit"] for device, job in repeated.items()}
+    recorded = {device: _own_load(results[job]) for device, job in repeated.items()}
+    bounded = {"latency": bound.latency, "most": bound.most}
     tried = {
-        device: Job.of(find_load, f"{device} at {bound}", limit=limits[device], latency=bound.latency, most=bound.most, **load)
+        device: Job.of(find_load, f"{device} at {bound}", recorded=recorded[device], limit=limits[device], **bounded, **load)
         for device, load in loads.items()
     }
-    found = make(tried.values(), settings, _half(progress, 1), parts=parts)
+    found = make(tried.values(), settings, _stage(progress, _REPEATS, 1), parts=parts)
     advised = [
         DriveAdvice(preset, study, results[repeated[device]], found[tried[device]])
         if device in loads
@@ -270,11 +274,16 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     return Advice(study, what, advised, sum(run.recalled for runs in (results, found) for run in runs.runs.values()))
 
 
-def _half(progress: Progress | None, number: int) -> Progress | None:
-    """The progress of one of two halves of a study."""
+def _own_load(repeated: Mapping[str, Any]) -> dict[str, float]:
+    """Latencies and duration of the trace as it was recorded."""
+    return {"duration": repeated["report"]["duration"], **repeated["latency"]}
+
+
+def _stage(progress: Progress | None, begin: float, end: float) -> Progress | None:
+    """The progress of a stage of a study, from one share of it to another."""
     if progress is None:
         return None
-    return lambda done, total, message="": progress(done + number * total, 2 * total, message)
+    return lambda done, total, message="": progress(begin + (end - begin) * done / total if total else begin, 1, message)
 
 
 def why_load(advice: Advice, each: DriveAdvice, progress: Progress | None = None, *, exact: bool = False) -> RunWhy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from flashsim.apps.programs.drive_parts import LoadSize, part_for
-from flashsim.core.activity import activity
+from flashsim.apps.programs.load_search import greatest_load
+from flashsim.core.activity import activity, report_share
 from flashsim.core.errors import FlashsimWarning
 from flashsim.core.large_arrays import Original
 from flashsim.core.request import WRITE, Completions
@@ -33,10 +34,10 @@ from traces.summary.distinct import Touched
 
 #: Names of the latencies that a bound may be of, and the share that each percentile is of.
 LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p99.9": 99.9, "max": None}
-#: A greatest load is within the first factor of one that breaks the bound, and so does the load of the second: a tail is uneven.
-PRECISION, BEYOND = 1.02, 1.05
-#: Speeds of a trace that are tried at most and at least, and the step to the next while no bound is passed.
-FASTEST, SLOWEST, _STEP = 1e6, 1 / 1024, 4.0
+#: Loads that a search tries, about.
+_MOST_LOADS = 10
+#: Shares of a run that are done when the drive is in its state, and when the trace has been repeated, about.
+_READY, _REPEATED = 0.3, 0.7
 #: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.  Where the standard
 #: error of their mean is below this share, they may also differ by so many standard errors.
 _SETTLED, _DEVIATIONS = 0.02, 2.0
@@ -136,6 +137,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
 
 
 def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, Any]:
+    report_share(_READY)
     report, statistics = run.replay(1.0)
     device, flash = run.device, run.device.preset.flash
     repetitions, settled = [_sums(statistics, report, device)], True
@@ -146,6 +148,7 @@ def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, An
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
+                report_share(_READY + (_REPEATED - _READY) * len(repetitions) / repeats)
     result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state, "capacity": device.capacity}
     result |= {"folded": run.is_folded, "repetitions": repetitions, "settled": settled}
     return result | {"wear": wear_figures(repetitions, whole) if flash else None}
@@ -159,6 +162,7 @@ def run_endlessly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, st
     """
     run = _LoadRuns(TraceLoad(**load))
     result = _repeat(run, presets.load(load["device"]), repeats)
+    report_share(_REPEATED)
     with activity(f"measuring the rate of {run.device.name}"):
         limit, settled = run.limit(result["repetitions"][0]["time"])
     return result | {"limit": limit if math.isfinite(limit) else None, "limit_settled": settled}
@@ -219,64 +223,34 @@ def wear_figures(repetitions: Sequence[Mapping[str, int]], preset: presets.Prese
     return {"write_amplification": figures["ssd_write_amplification"], "erases_s": figures["ssd_erases_s"], "years": figures["ssd_years"]}
 
 
-def find_load(load: Mapping[str, Any], limit: float | None, latency: str, most: int, stamps: Mapping[str, str]) -> dict[str, Any]:
+def find_load(
+    load: Mapping[str, Any], recorded: Mapping[str, float], limit: float | None, latency: str, most: int, stamps: Mapping[str, str]
+) -> dict[str, Any]:
     """The greatest speed of a trace at which a latency, one of `LATENCIES`, is at most `most` ns, and all speeds that were tried.
 
     It is at most the speed at which the drive, never idle, just keeps up, the `limit` (None: there is none), however well the drive takes
-    the trace once.
+    the trace once.  `recorded` has the latencies and the duration of the trace as it was recorded, by `run_endlessly`.
     """
-    run, tried = _LoadRuns(TraceLoad(**load)), dict[float, dict[str, Any]]()
+    tried = {1.0: {"speed": 1.0, **recorded}}
 
     def play(speed: float) -> dict[str, Any]:
         if speed not in tried:
-            report, _ = run.replay(speed)
+            report, _ = _LoadRuns(TraceLoad(**load)).replay(speed)
             tried[speed] = {"speed": speed, "duration": report.duration} | _latencies(report)
         return tried[speed]
 
     with activity(f"looking for the load of {load['device']}") as progress:
-        play(1.0)
+
+        def tell(count: int) -> None:
+            progress(count, _MOST_LOADS, f"{count} loads tried")
+            report_share(min(count / _MOST_LOADS, 1))
+
         greatest = greatest_load(
-            lambda speed: (limit is None or speed <= limit) and bool(play(speed)[latency] <= most),
-            lambda: progress(len(tried), 0, f"{len(tried)} loads tried"),
+            lambda speed: bool(play(speed)[latency] <= most),
+            math.inf if limit is None else limit,
+            lambda: tell(len(tried)),
         )
     return {"greatest": greatest, "tried": sorted(tried.values(), key=lambda each: float(each["speed"]))}
-
-
-def greatest_load(holds: Callable[[float], bool], tell: Callable[[], None] = lambda: None) -> float | None:
-    """The greatest speed at which a bound holds, within `PRECISION`; 0 if it does at none, None if it holds at any.
-
-    Where it breaks and holds again, the search goes on until it breaks at `BEYOND` times the speed, too.
-
-    Examples
-    --------
-    >>> abs(greatest_load(lambda speed: speed < 37) / 37 - 1) < 0.02, greatest_load(lambda speed: True)
-    (True, None)
-    >>> greatest_load(lambda speed: speed < 37 or 38 < speed < 48) > 45
-    True
-    """
-    low, high = 0.0, math.inf
-    if holds(1.0):
-        low = 1.0
-        if holds(FASTEST):
-            return None
-        while high == math.inf:
-            tell()
-            low, high = (low * _STEP, high) if holds(low * _STEP) else (low, low * _STEP)
-    else:
-        high = 1.0
-        while not low:
-            tell()
-            if high <= SLOWEST:
-                return 0.0
-            low, high = (high / _STEP, high) if holds(high / _STEP) else (0.0, high / _STEP)
-    while high / low > PRECISION:
-        tell()
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    while holds(BEYOND * low):
-        tell()
-        low *= BEYOND
-    return low
 
 
 class _LoadRuns:
@@ -348,21 +322,24 @@ class _LoadRuns:
         return 0 if flash is None or blocks is None else int((blocks.pages - blocks.written[~blocks.retired]).sum()) * flash.unit_size
 
     def _rate(self, source: Excerpt, repeats: int) -> dict[str, int]:
-        """Submit the trace a number of times, all at once: ``requests``, their ``time`` (ns), ``erases``, and bytes ``programmed``."""
+        """Submit the trace a number of times, all at once: ``requests``, ``time`` (ns), ``erases``, and bytes ``programmed``.
+
+        The time ends when the drive has programmed all that the requests wrote, not when the last write is acknowledged.
+        """
         repeated = _Repeated(source.path, source.format, source.devices, times=repeats, limit=self._load.limit)
         device, flash, count = self.device, self.device.preset.flash, 0
-        before, begin, end = device.statistics(), device.now, 0
+        before, begin = device.statistics(), device.now
 
         def observe(batch: pa.RecordBatch, completions: Completions) -> None:
-            nonlocal count, end
-            count, end = count + len(completions), max(end, int(completions["completed"].max()))
+            nonlocal count
+            count += len(completions)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlashsimWarning)
             replay(repeated, device, ReplaySettings("asap", WINDOW // 2, self.is_folded), self._what, observe)
         growing = growth(before, device.statistics())
         programmed = growing.get("flash_programs", 0) * (flash.unit_size if flash else 0)
-        return {"time": end - begin, "requests": count, "erases": int(growing.get("flash_erases", 0)), "programmed": int(programmed)}
+        return {"time": device.now - begin, "requests": count, "erases": int(growing.get("flash_erases", 0)), "programmed": int(programmed)}
 
 
 @lru_cache(maxsize=1)
@@ -375,7 +352,12 @@ def ready_drive(load: TraceLoad) -> tuple[Survey, Original[Device], str]:
     device = Device(preset if load.written is None else part_for(preset, LoadSize(what.reach, load.written)))
     with activity(f"preparing {device.name}") as progress:
         if device.preset.flash and load.state:
-            state = bring_into(device, load.state, load.seed, progress, keeps=load.keeps)
+
+            def tell(done: float, total: float, message: str = "") -> None:
+                progress(done, total, message)
+                report_share(_READY * done / total if total else 0)
+
+            state = bring_into(device, load.state, load.seed, tell, keeps=load.keeps)
         else:
             load_reads(device, what, progress)
             state = ""

@@ -25,6 +25,8 @@ _SHOWN_AFTER, _REDRAWN = 1.0, 0.2
 _NOTEBOOK_REDRAWN = 0.5
 #: Columns of a terminal from which on a bar leaves room for words.
 _ROOM_FOR_A_BAR = 100
+#: Seconds that an activity has lasted and its share that is done before the time that is left is estimated.
+_ESTIMATED_AFTER, _LEAST_SHARE = 2.0, 0.02
 #: The same where nobody watches, as in a file.
 _NOTED_AFTER, _NOTED_AGAIN = 5.0, 30.0
 
@@ -48,6 +50,14 @@ class _Activity:
         if self.total == 1:
             return f"{self.count:.0%}" if self.count >= 0.005 else ""
         return f"{self.count:,.0f}/{self.total:,.0f}"
+
+    def estimate(self, now: float) -> str:
+        """The time that the rest takes at the rate so far, in words; empty where that is too early to say."""
+        elapsed = now - self.began
+        if not self.total or elapsed < _ESTIMATED_AFTER or not _LEAST_SHARE <= self.count / self.total < 1:
+            return ""
+        seconds = elapsed * (self.total / self.count - 1)
+        return f"about {seconds:.0f} s left" if seconds < 100 else f"about {seconds / 60:.0f} min left"
 
 
 class Screen:
@@ -131,7 +141,7 @@ class Screen:
         ):
             self._note_time = now
             message = "" if activity.message == activity.what else activity.message
-            about = ", ".join(filter(None, (activity.share, message, f"{now - activity.began:.0f} s")))
+            about = ", ".join(filter(None, (activity.share, message, f"{now - activity.began:.0f} s", self._activities[0].estimate(now))))
             print(f"flashsim: {activity.what} ({about})", file=sys.stderr, flush=True)
 
     def _draw_line(self, activity: _Activity) -> None:
@@ -142,8 +152,9 @@ class Screen:
             if self._drawn is not None:
                 self._bars.remove_task(self._drawn[1])
             shares = [outer.share for outer in self._activities if outer.share and outer is not activity]
-            self._drawn = activity, self._bars.add_task(" ".join([*shares, activity.what]), total=None, share="", message="")
-        self._bars.update(self._drawn[1], completed=activity.count, total=activity.total, share=activity.share, message=activity.message)
+            self._drawn = activity, self._bars.add_task(" ".join([*shares, activity.what]), total=None, share="", message="", estimate="")
+        counts = {"completed": activity.count, "total": activity.total, "share": activity.share, "message": activity.message}
+        self._bars.update(self._drawn[1], **counts, estimate=self._activities[0].estimate(time.monotonic()))
         self._bars.refresh()
 
 
@@ -151,11 +162,13 @@ def _bars() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    texts = [TextColumn(f"{{task.{part}}}", markup=False) for part in ("description", "fields[share]", "fields[message]")]
+    texts = [
+        TextColumn(f"{{task.{part}}}", markup=False) for part in ("description", "fields[share]", "fields[estimate]", "fields[message]")
+    ]
     stream = os.fdopen(os.dup(sys.stderr.fileno()), "w")
     console = Console(file=stream, force_terminal=True)
     bar = [BarColumn(bar_width=20)] if console.width >= _ROOM_FOR_A_BAR else []
-    columns = (texts[0], *bar, texts[1], TimeElapsedColumn(), texts[2])
+    columns = (texts[0], *bar, texts[1], TimeElapsedColumn(), *texts[2:])
     return Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import joblib
 from joblib.externals.loky.backend import resource_tracker as lokys_tracker
 
-from flashsim.core.activity import show_workers_by
+from flashsim.core.activity import report_share, show_shares_by, show_workers_by
 from flashsim.core.compiling import Compilation, Part, parts_of
 from flashsim.core.errors import FlashsimError, InvalidParameterError
 from flashsim.core.processes import call_watched
@@ -49,18 +49,23 @@ Result = TypeVar("Result")
 
 def each(
     function: Callable[[Item], Result], items: Sequence[Item], jobs: int, cluster: str | None = None,
-    tell: Callable[[str], None] = lambda message: None,
+    tell: Callable[[str, float], None] = lambda message, share: None,
 ) -> Iterator[tuple[Item, Result]]:  # fmt: skip
     """Call a function on every item, `jobs` at a time; pairs of item and result come as they are finished.
 
-    The workers of a Dask scheduler (`cluster`) take the processes' place.  `tell` is called now and then with what a process does.
+    The workers of a Dask scheduler (`cluster`) take the processes' place.  `tell` is called now and then with what a process does, and the
+    sum of the shares of unfinished runs that `flashsim.core.activity.report_share` was told.
     """
     if cluster is not None:
         yield from _on_cluster(function, items, cluster)
         return
     workers = min(jobs, len(items))
     if workers <= 1:
-        yield from ((item, function(item)) for item in items)
+        before = show_shares_by(lambda share: tell("", share))
+        try:
+            yield from ((item, function(item)) for item in items)
+        finally:
+            show_shares_by(before)
         return
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")  # one that grew was replaced: no loss
     pool = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
@@ -114,18 +119,19 @@ def _start(pool: Any, tasks: Sequence[Any]) -> Any:
 
 
 @contextmanager
-def worker_messages(tell: Callable[[str], None]) -> Iterator[str]:
-    """A folder where workers leave what they do; `tell` is handed it from a thread, one worker after the other."""
+def worker_messages(tell: Callable[[str, float], None]) -> Iterator[str]:
+    """A folder where workers leave what they do; `tell` is handed it from a thread, one worker after the other, and the sum of shares."""
     stop = threading.Event()
 
     def listen() -> None:
         while not stop.wait(_OFTEN):
-            messages = []
+            messages, shares = list[str](), 0.0
             for path in sorted(Path(folder).iterdir()):
-                with suppress(OSError, UnicodeDecodeError):  # the worker has ended meanwhile, or is writing
-                    messages.append(path.read_text(encoding="utf-8"))
-            if messages := [*filter(None, messages)]:
-                tell(messages[int(time.monotonic() / _SHOWN) % len(messages)])
+                with suppress(OSError, ValueError):  # the worker has ended meanwhile, or is writing
+                    share, message = path.read_text(encoding="utf-8").split(" ", 1)
+                    messages, shares = [*messages, message], shares + float(share)
+            if messages:
+                tell(messages[int(time.monotonic() / _SHOWN) % len(messages)], shares)
 
     with tempfile.TemporaryDirectory(prefix="flashsim-") as folder:
         thread = threading.Thread(target=listen, daemon=True)
@@ -139,7 +145,7 @@ def worker_messages(tell: Callable[[str], None]) -> Iterator[str]:
 
 def leave_messages(folder: str) -> None:
     """Leave what this process does in a folder from now on."""
-    file = Path(folder, str(os.getpid()))
+    file, share_of_run = Path(folder, str(os.getpid())), 0.0
 
     @contextmanager
     def show(what: str) -> Iterator[Progress]:
@@ -151,7 +157,7 @@ def leave_messages(folder: str) -> None:
                 last = time.monotonic()
                 share = f" {done / total:.0%}" if total else ""
                 with suppress(OSError):  # nobody listens any more
-                    file.write_text(f"{what}{share} {message}".strip(), encoding="utf-8")
+                    file.write_text(f"{share_of_run:.4f} {f'{what}{share} {message}'.strip()}", encoding="utf-8")
 
         tell(0, 0)
         try:
@@ -160,7 +166,12 @@ def leave_messages(folder: str) -> None:
             with suppress(OSError):
                 file.unlink()
 
+    def take(share: float) -> None:
+        nonlocal share_of_run
+        share_of_run = share
+
     show_workers_by(show)
+    show_shares_by(take)
 
 
 #: Policies of most drives that map single pages.
@@ -289,9 +300,13 @@ def make(
         needed = [*_parts({job.module for job in missing}, *on_drives), *more] if parts is None else parts
         Compilation(needed).wait("the engines")
 
-    def tell(message: str) -> None:
+    done = 0.0
+
+    def tell(message: str, shares: float = 0.0) -> None:
+        nonlocal done
         if progress is not None:
-            progress(len(runs), len(distinct), message)
+            done = max(done, len(runs) + shares)  # the share of a worker is not there between two activities
+            progress(done, len(distinct), message)
 
     groups: dict[Any, list[Job]] = {}
     for job in missing:
@@ -313,6 +328,7 @@ def _parts(modules: set[str], layers: Sequence[str], kinds: Sequence[str] = KIND
 def _run_and_time(job: Job) -> tuple[Any, float]:
     """The result of a run, as its kept form would be read, and its seconds."""
     begin, frozen = time.perf_counter(), gc.get_freeze_count()
+    report_share(0.0)
     if not frozen:
         gc.freeze()  # what was there before stays, and to look through it takes longer than a short run, the longer a session has lasted
     try:

@@ -18,7 +18,8 @@ from flashsim.apps.programs import drive_parts, recorder
 from flashsim.apps.programs import load_runs as runs
 from flashsim.apps.programs.advice import Advice, AdviceStudy, Bound, DriveAdvice
 from flashsim.apps.programs.face.advise import advice_table, memory_sentence
-from flashsim.apps.programs.load_runs import PRECISION, greatest_load, has_settled
+from flashsim.apps.programs.load_runs import has_settled
+from flashsim.apps.programs.load_search import PRECISION, greatest_load
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.request import OPERATIONS
 from flashsim.core.rng import generator
@@ -333,7 +334,7 @@ def test_drives_that_memory_does_not_hold_together_run_one_by_one(small: str, mo
     monkeypatch.setattr(session, "free_memory", lambda: 3 * session._BASE)
     monkeypatch.setattr(session, "make", watched)
     fs.advise(requests(10, MILLISECONDS), device=small, state="empty", bound="max=1s", repeats=1, jobs=4)
-    assert at_once == [2]
+    assert at_once == [2, 2]  # both stages
 
 
 def advised(study: AdviceStudy, name: str, p99: int, greatest: float, broken: bool = True) -> DriveAdvice:

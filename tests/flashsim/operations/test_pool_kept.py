@@ -75,14 +75,16 @@ def test_designs_side_by_side_do_the_same(own_results: Path) -> None:
 def test_what_workers_say_is_heard_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flashsim.experiments.runs.jobs._OFTEN", 0.01)
     monkeypatch.setattr(activity, "_workers", None)
-    said: list[str] = []
-    with worker_messages(said.append) as folder:
+    monkeypatch.setattr(activity, "_take_share", float)
+    said: list[tuple[str, float]] = []
+    with worker_messages(lambda message, share: said.append((message, share))) as folder:
         leave_messages(folder)
         with activity.activity("running lc") as progress:
 
             def is_heard() -> bool:
+                activity.report_share(0.25)
                 progress(1, 2, "fast")
-                return "running lc 50% fast" in said
+                return ("running lc 50% fast", 0.25) in said
 
             assert wait_until(is_heard)
         assert not list(Path(folder).iterdir())

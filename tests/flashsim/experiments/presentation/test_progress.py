@@ -54,9 +54,9 @@ def test_elsewhere_a_line_is_written_now_and_then(clock: Clock, capsys: pytest.C
     with Screen().show("working hard") as tell:
         for count, seconds, line in (
             (1, 4.75, ""),
-            (2, 0.25, "flashsim: working hard (2/10, 5 s)\n"),
+            (2, 0.25, "flashsim: working hard (2/10, 5 s, about 20 s left)\n"),
             (3, 29.75, ""),
-            (4, 0.25, "flashsim: working hard (4/10, 35 s)\n"),
+            (4, 0.25, "flashsim: working hard (4/10, 35 s, about 52 s left)\n"),
         ):
             tell(count, 10)
             clock.move(seconds)
@@ -74,12 +74,14 @@ def test_a_line_elsewhere_names_the_step_that_is_under_way(
     assert capsys.readouterr().err == f"flashsim: replaying (0/3,646{part}, 7 s)\n"
 
 
-@pytest.mark.parametrize(("share", "part"), [(0.0, ""), (0.5, "50%, ")])
-def test_a_share_is_told_once_there_is_one(share: float, part: str, clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("share", "part", "estimate"), [(0.0, "", ""), (0.5, "50%, ", ", about 7 s left")])
+def test_a_share_is_told_once_there_is_one_and_the_time_left_estimated(
+    share: float, part: str, estimate: str, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
     with Screen().show("compiling") as tell:
         tell(share, 1)
         clock.move(7)
-    assert capsys.readouterr().err == f"flashsim: compiling ({part}7 s)\n"
+    assert capsys.readouterr().err == f"flashsim: compiling ({part}7 s{estimate})\n"
 
 
 def test_what_is_over_at_once_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
