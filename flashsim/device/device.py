@@ -95,12 +95,12 @@ class Device:
         commands = block_layer.split(requests, self.maximum_command, self.zone_size)
         return self._model.submit(requests, commands, self.now if at is None else at)
 
-    def advance(self, until: int = NEVER, *, every: bool = False) -> Completions:
-        """Let time pass up to the earlier of `until` and the next completion; return what completed, dtype COMPLETION.
+    def advance(self, until: int = NEVER, *, every: bool = False, wait: int = 1) -> Completions:
+        """Let time pass up to the earlier of `until` and the completion number `wait` from now; return what completed, dtype COMPLETION.
 
         With `every`, do not stop at completions (`flashsim.core.model.DeviceModel.advance`).
         """
-        return self._model.advance(until, every=every)
+        return self._model.advance(until, every=every, wait=wait)
 
     def serve(self, requests: Requests, at: int | Integers | None = None, *, settle: bool = True) -> Completions:
         """Submit requests, let time pass until all have completed, and return their completions in order of submission.

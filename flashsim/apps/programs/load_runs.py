@@ -138,7 +138,7 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
 
 def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, Any]:
     report_share(_READY)
-    report, statistics = run.replay(1.0)
+    report, statistics = run.replay(1.0, observed=True)
     device, flash = run.device, run.device.preset.flash
     repetitions, settled = [_sums(statistics, report, device)], True
     if flash and repetitions[0]["written"]:
@@ -262,16 +262,19 @@ class _LoadRuns:
         self.device = self._drive.copy()
         self.is_folded = self._what.reach > self.device.capacity
 
-    def replay(self, speed: float, device: Device | None = None) -> tuple[DeviceReport, dict[str, Any]]:
-        """The report of a replay on a device, otherwise on a copy of the drive as prepared, and the growth of its counters."""
+    def replay(self, speed: float, device: Device | None = None, observed: bool = False) -> tuple[DeviceReport, dict[str, Any]]:
+        """The report of a replay on a device, otherwise on a copy of the drive as prepared, and the growth of its counters.
+
+        Only the report of a replay that is observed has write amplification over time.
+        """
         self.device = device or self._drive.copy()
         before = self.device.statistics()
-        watch = Observation(self.device)
+        watch = Observation(self.device) if observed else None
         report = DeviceReport(self.device.preset, watch)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FlashsimWarning)  # said once of the trace
             settings = ReplaySettings(self._load.pace, scale_offsets=self.is_folded)
-            observe = observers(report.add, watch.add)
+            observe = observers(report.add, *([watch.add] if watch else []))
             with activity(f"simulating {self.device.name}") as progress:
                 for source in self._load.sources:
                     rest = None if self._load.limit is None else self._load.limit - sum(each["latency"].count for each in report.times)

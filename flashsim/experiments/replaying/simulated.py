@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from flashsim.core.errors import WRAP, CapacityError, FlashsimWarning, InvalidParameterError
 from flashsim.core.protocols import Progress
-from flashsim.core.request import COMPLETION, READ, REQUEST, SECTOR, WRITE, Completions, Integers, Requests
-from flashsim.core.units import NEVER, SECONDS, format_size
+from flashsim.core.request import COMPLETION, REQUEST, SECTOR, Completions, Integers, Requests
+from flashsim.core.units import NEVER, format_size
 from flashsim.device.device import Device
 from flashsim.experiments.replaying.observation import Observation
 from flashsim.experiments.replaying.survey import WINDOW, Survey, column, first_requests, fit, warn_of
@@ -21,8 +21,6 @@ from traces.file.schema import Batches, make_batch
 from traces.replay.base import Observer
 
 PACES = ("asap", "timed", "think")
-#: Looks at a drive in the middle of a window stop where they would come closer than this share of the time between two looks.
-_CLOSEST = 1 / 16
 #: Columns of a trace that requests have too.
 _OF_REQUESTS = ("operation", "priority", "stream", "flags", "offset", "length", "tag", "think")
 
@@ -85,7 +83,7 @@ class _Replay:
         self.device, self.settings, self.observe, self.observation = device, settings, observe, observation
         self.wraps = self.widened = self.completions = 0
         self._open: deque[tuple[pa.RecordBatch, Requests, Completions]] = deque()
-        self._sent_count = self._seen_count = self._last_arrival = 0
+        self._sent_count = self._seen_count = 0
         self._origin: int | None = None
         self._first_id: int | None = None
         self._last = np.zeros(0, np.int64)  # completion times of the window before
@@ -106,7 +104,6 @@ class _Replay:
             at = self.device.now
         else:
             at = self._waiting(batch, requests, np.maximum(np.where(batch.column("arrival").is_valid(), at, 0), self.device.now))
-        self._last_arrival = max(self._last_arrival, int(np.max(at)))
         ids = self.device.submit(requests, at)
         self._first_id = int(ids[0]) if self._first_id is None else self._first_id
         completions = np.zeros(len(requests), COMPLETION)
@@ -122,33 +119,16 @@ class _Replay:
     def _advance(self, until: int) -> None:
         """Run up to a time, or until all have completed (NEVER), and stop on the way where the observation wants to look.
 
-        The clock stays where it was sent, so that it must not be sent beyond the last completion.
+        Where all complete before a look is due, the clock stays at the last completion.
         """
         while self.observation and (due := self.observation.next) < until:
-            stop = min(due, until if until < NEVER else self._certainly_busy_until(due))
-            if stop < due and stop - self.device.now <= _CLOSEST * (due - self.device.now):
+            if until < NEVER:
+                self._collect(self.device.advance(due, every=True))
+            elif waiting := self.device.outstanding:
+                self._collect(self.device.advance(due, wait=waiting))
+            else:
                 break
-            self._collect(self.device.advance(stop, every=True))
         self._collect(self.device.advance(until, every=True))
-
-    def _certainly_busy_until(self, due: int) -> int:
-        """A time, ns, before which not all requests can have completed: until the last one arrives, and their bytes cross the one link.
-
-        Bytes are not counted where the last arrival is not before a time that is `due`.
-        Some bytes of those requests that are in the drive may have crossed it already.
-        """
-        parameters = self.device.preset.flash
-        if parameters is None or due <= self._last_arrival:
-            return self._last_arrival
-        inside = parameters.queue_depth * parameters.queues
-        if self.settings.pace == "asap":
-            inside = min(inside, self.settings.depth)
-        least = 0.0
-        for operation, rate in ((READ, parameters.link_read_rate), (WRITE, parameters.link_write_rate)):
-            lengths = [each["length"][(done["completed"] < 0) & (each["operation"] == operation)] for _, each, done in self._open]
-            left = np.concatenate([*lengths, np.zeros(0, np.int64)])
-            least += max(0, int(left.sum()) - inside * int(left.max(initial=0))) / rate
-        return max(self._last_arrival, self.device.now + int(least * 0.99 * SECONDS))  # times of single pages are rounded
 
     def _requests(self, batch: pa.RecordBatch) -> Requests:
         requests = np.zeros(batch.num_rows, REQUEST)
