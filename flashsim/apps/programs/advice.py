@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from flashsim.apps.programs.drive_parts import LoadSize, part_for, units_of
 from flashsim.apps.programs.load_runs import LATENCIES, LoadStudy, TraceLoad, find_load, ready_drive, run_endlessly
+from flashsim.apps.programs.load_search import BEYOND
 from flashsim.core.errors import CapacityError, InvalidParameterError, UnknownNameError
 from flashsim.core.processes import free_memory
 from flashsim.core.protocols import Progress
@@ -119,6 +120,20 @@ class DriveAdvice:
         return float(self.repeated["latency"][self.study.bound.latency])
 
     @property
+    def certainty(self) -> tuple[int, int]:
+        """Repetitions of the recorded load in which the bound holds, and all: the drive's state differs from one to the next."""
+        assert self.repeated is not None
+        bound, every = self.study.bound, self.repeated["latencies"]
+        return sum(each[bound.latency] <= bound.most for each in every), len(every)
+
+    @property
+    def energy(self) -> tuple[float | None, float | None]:
+        """Energy of the trace as recorded, J, and its mean power, W; None: not known."""
+        report = self.repeated["report"] if self.repeated else {}
+        joules = (report.get("energy") or {}).get("total")
+        return joules, joules / (report["duration"] / SECONDS) if joules and report["duration"] else None
+
+    @property
     def performance(self) -> str:
         """What keeps the drive from a greater load than `greatest`: a latency beyond the bound, or else its throughput."""
         assert self.load is not None and self.repeated is not None
@@ -154,7 +169,6 @@ class DriveAdvice:
         row: dict[str, Any] = {"device": self.name, "kind": self.preset.kind, "capacity": self.preset.capacity}
         if self.repeated is None or self.load is None:
             return row | {"problem": self.problem}
-        report = self.repeated["report"]
         row |= {f"{name}_us": value / MICROSECONDS for name, value in self.repeated["latency"].items()}
         row |= {"greatest_load": self.load["greatest"], "throughput_load": self.repeated["limit"], "load_settled": self.is_load_settled}
         row |= {"holds": self.greatest >= 1, "decides": self.decides}
@@ -162,8 +176,19 @@ class DriveAdvice:
         row |= {"simulated": self.repeated["capacity"], "folded": self.repeated["folded"]}
         row |= {"write_amplification": worn.get("write_amplification"), "settled": self.repeated["settled"], "years": self.years}
         row |= {"life_unknown": self.is_life_unknown}
-        joules = (report.get("energy") or {}).get("total")
-        return row | {"energy_j": joules, "watts": joules / (report["duration"] / SECONDS) if joules and report["duration"] else None}
+        kept_repetitions, repetitions = self.certainty
+        row |= {"kept_repetitions": kept_repetitions, "repetitions": repetitions}
+        joules, watts = self.energy
+        return row | {"energy_j": joules, "watts": watts}
+
+    def sentence(self) -> str:
+        """Life, power and certainty at the recorded load."""
+        (joules, watts), (kept_repetitions, repetitions) = self.energy, self.certainty
+        life = "has an unknown life" if self.is_life_unknown else f"lives {self.years:.3g} years" if self.years else ""
+        power = f"takes {watts:.3g} W, {joules:.3g} J in all" if watts and joules else ""
+        often = f"keeps the bound in {kept_repetitions} of {repetitions} repetitions" if repetitions > 1 else ""
+        words = [each for each in (life, power, often) if each]
+        return f" At the recorded load it {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]}." if words else ""
 
 
 @dataclass(frozen=True)
@@ -217,9 +242,13 @@ class Advice:
         words += "" if len(living) == len(within) else f" and live {study.years:g} years"
         words += f", {len(unknown)} more keep it and have an unknown life ({', '.join(unknown[:_NAMED])})" if unknown else ""
         if math.isinf(best.carries):
-            return f"{words}; no load breaks the bound of {best.name}{best.proviso}."
+            others = ", nor that of ".join(each.name for each in able if math.isinf(each.carries))
+            return f"{words}; no load breaks the bound of {others}{best.proviso}."
         cause = "its life" if best.decides.startswith("life") else best.performance
-        return f"{words}; {best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides{best.proviso}."
+        most = f"{best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides{best.proviso}"
+        ties = [each.name for each in able[1:] if each.carries * BEYOND >= best.carries]
+        equals = f" {' and '.join(ties)} {'carries' if len(ties) == 1 else 'carry'} as much, within {BEYOND - 1:.0%}." if ties else ""
+        return f"{words}; {most}.{best.sentence()}{equals}"
 
 
 def names_of(texts: Iterable[str]) -> list[str]:

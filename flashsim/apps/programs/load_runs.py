@@ -38,9 +38,9 @@ LATENCIES: dict[str, float | None] = {"mean": None, "p50": 50.0, "p99": 99.0, "p
 _MOST_LOADS = 10
 #: Shares of a run that are done when the drive is in its state, and when the trace has been repeated, about.
 _READY, _REPEATED = 0.3, 0.7
-#: Write amplification has settled if the third and the last quarter of the repetitions differ by less than this share.  Where the standard
-#: error of their mean is below this share, they may also differ by so many standard errors.
-_SETTLED, _DEVIATIONS = 0.02, 2.0
+#: Write amplification has settled if bursts of collection shift it by less than the second share, and the third and the last quarter of
+#: the repetitions differ by less than the first, or by so many times the shift.
+_SETTLED, _BURSTS, _DEVIATIONS = 0.02, 0.015, 2.0
 #: Requests at least, and at most where the trace has fewer, by which the rate of a drive that is never idle is measured.
 _MEASURED, _MOST_MEASURED = 10_000, 1 << 20
 
@@ -129,9 +129,9 @@ def run_repeatedly(load: Mapping[str, Any], repeats: int, stamps: Mapping[str, s
     Returns
     -------
     dict
-        ``report`` (`flashsim.experiments.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns), ``state`` in words,
-        ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``, and ``wear``; the ``capacity`` of the drive
-        or its part, and whether the trace's addresses were ``folded`` into it.
+        ``report`` (`flashsim.experiments.replaying.device_report.DeviceReport.as_dict`), ``latency`` (ns) of the first repetition and
+        ``latencies`` of each, ``state`` in words, ``repetitions`` (host bytes, bytes programmed, and ns of each), whether it ``settled``,
+        and ``wear``; the ``capacity`` of the drive or its part, and whether the trace's addresses were ``folded`` into it.
     """
     return _repeat(_LoadRuns(TraceLoad(**load)), presets.load(load["device"]), repeats)
 
@@ -140,17 +140,18 @@ def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, An
     report_share(_READY)
     report, statistics = run.replay(1.0, observed=True)
     device, flash = run.device, run.device.preset.flash
-    repetitions, settled = [_sums(statistics, report, device)], True
+    repetitions, settled, latencies = [_sums(statistics, report, device)], True, [_latencies(report)]
     if flash and repetitions[0]["written"]:
         with activity(f"repeating on {device.name}") as progress:
             spare = flash.effective_overprovisioning * device.capacity
             while not (settled := _is_long_run(repetitions, spare)) and len(repetitions) < repeats:
                 again, growing = run.replay(1.0, device)
                 repetitions.append(_sums(growing, again, device))
+                latencies.append(_latencies(again))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
                 report_share(_READY + (_REPEATED - _READY) * len(repetitions) / repeats)
-    result = {"report": report.as_dict(statistics), "latency": _latencies(report), "state": run.state, "capacity": device.capacity}
-    result |= {"folded": run.is_folded, "repetitions": repetitions, "settled": settled}
+    result = {"report": report.as_dict(statistics), "latency": latencies[0], "latencies": latencies, "state": run.state}
+    result |= {"capacity": device.capacity, "folded": run.is_folded, "repetitions": repetitions, "settled": settled}
     return result | {"wear": wear_figures(repetitions, whole) if flash else None}
 
 
@@ -197,15 +198,20 @@ def _last_quarters(repetitions: Sequence[Mapping[str, int]]) -> tuple[Sequence[M
 
 
 def has_settled(repetitions: Sequence[Mapping[str, int]], what: str = "programmed", per: str = "written") -> bool:
-    """True if the ratio of two sums, write amplification, of the third quarter of repetitions is that of the last; at each fourth."""
+    """True if the ratio of two sums, write amplification, of the third quarter of repetitions is that of the last; at each fourth.
+
+    A drive that collects in bursts has some repetitions without any: by how much the sums of the second half, as they grow, depart from
+    proportion, shows how far such bursts may shift the ratio.
+    """
     count = len(repetitions)
     if count < 4 or count % 4:
         return False
     parts = _last_quarters(repetitions)
     third, last = (sum(each[what] for each in part) / max(1, sum(each[per] for each in part)) for part in parts)
-    every = np.array([each[what] / max(1, each[per]) for part in parts for each in part])
-    error = every.std() / math.sqrt(len(every))
-    return abs(third - last) <= max(_SETTLED * last, _DEVIATIONS * math.sqrt(2) * error * (error <= _SETTLED * last))
+    sums, amounts = (np.cumsum([each[name] for part in parts for each in part]) for name in (what, per))
+    departure = np.append(sums - amounts * (sums[-1] / max(1, amounts[-1])), 0.0)
+    error = (departure.max() - departure.min()) / 2 / max(1, sums[-1])
+    return bool(error <= _BURSTS and abs(third - last) <= max(_SETTLED, _DEVIATIONS * error) * last)
 
 
 def wear_figures(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:

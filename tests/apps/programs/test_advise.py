@@ -286,6 +286,8 @@ def test_write_amplification_has_settled_when_two_quarters_agree() -> None:
 
     assert has_settled(rows(500, 400, 200, 201)) and not has_settled(rows(500, 400, 200, 220)) and not has_settled(rows(200, 200, 200))
     assert not has_settled(rows(*[200] * 5)) and has_settled(rows(9, 9, 9, 9, 200, 204, 202, 202))
+    bursts = rows(500, 400, 100, 300, 300, 100, 230, 180)
+    assert not has_settled(bursts) and has_settled(bursts * 16)  # quarters agree by chance, the sums do not grow in proportion
     assert str(Bound.parse("p99.9=1.5ms", "bound")) == "p99.9 within 1.5 ms"
 
 
@@ -340,7 +342,15 @@ def test_drives_that_memory_does_not_hold_together_run_one_by_one(small: str, mo
 def advised(study: AdviceStudy, name: str, p99: int, greatest: float, broken: bool = True) -> DriveAdvice:
     """A drive whose latency at the recorded load, and greatest load, are given."""
     latency = {name: float(p99) for name in ("mean", "p50", "p99", "p99.9", "max")}
-    repeated = {"latency": latency, "wear": None, "settled": True, "report": {"duration": SECONDS}, "limit": None, "limit_settled": True}
+    repeated = {
+        "latency": latency,
+        "latencies": [latency],
+        "wear": None,
+        "settled": True,
+        "report": {"duration": SECONDS},
+        "limit": None,
+        "limit_settled": True,
+    }
     load = {"greatest": greatest, "tried": [latency | {"speed": 1.0, "duration": SECONDS}] if broken else []}
     return DriveAdvice(presets.load(name), study, repeated, load)
 
@@ -379,6 +389,21 @@ def test_an_unknown_life_is_not_enough() -> None:
     verdict = Advice(study, what, able).verdict()
     assert verdict.startswith(f"1 of 2 drives keep p99 within 10 ms and live 5 years, 1 more keep it and have an unknown life ({names[0]})")
     assert able[0].row()["life_unknown"] and advice_table(Advice(study, what, able[:1]))["years"].iloc[0] == "unknown"
+
+
+def test_ties_lives_and_certainty_are_said() -> None:
+    names = ["mtron-msd-sata3025-16gb", "micron-p300", "intel-x25e-64gb"]
+    study = AdviceStudy("t", None, "t", "", 1, 5.0, None, 0, {}, None, names, Bound.parse("p99=10ms", "bound"))
+    what: Any = None
+    able = [advised(study, name, MILLISECONDS, load) for name, load in zip(names, (2.0, 1.92, 1.9), strict=True)]
+    worn = {"wear": {"years": 12.0, "write_amplification": 2.0}, "repetitions": [{"written": 1}]}
+    worn |= {"latencies": [{"p99": 1.0}, {"p99": 11.0 * MILLISECONDS}, {"p99": 2.0}]}
+    able[0] = replace(able[0], repeated=dict(able[0].repeated or {}) | worn)
+    verdict = Advice(study, what, able).verdict()
+    assert (
+        "At the recorded load it lives 12 years and keeps the bound in 2 of 3 repetitions. micron-p300 carries as much, within 5%."
+        in verdict
+    )
 
 
 def test_what_carries_most_and_what_decides_are_the_loads_that_are_shown() -> None:

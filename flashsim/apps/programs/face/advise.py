@@ -177,7 +177,7 @@ def advise(
     state: Annotated[
         str, Name("Of flash drives before the trace, as --precondition of trace replay.", "STATE", parse=states.state)
     ] = "steady",
-    repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 64,
+    repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 200,
     years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
     whole: Whole = False,
