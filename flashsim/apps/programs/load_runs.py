@@ -39,10 +39,10 @@ _MOST_LOADS = 10
 #: Shares of a run that are done when the drive is in its state, and when the trace has been repeated, about.
 _READY, _REPEATED = 0.3, 0.7
 #: Write amplification has settled if bursts of collection shift it by less than the second share, and the third and the last quarter of
-#: the repetitions differ by less than the first, or by so many times the shift.
-_SETTLED, _BURSTS, _DEVIATIONS = 0.02, 0.015, 2.0
+#: the repetitions differ by less than the first, or by so many times the shift.  A rate, whose bursts are larger, has settled at the last.
+_SETTLED, _BURSTS, _DEVIATIONS, _RATE_BURSTS = 0.02, 0.015, 2.0, 0.03
 #: Requests at least, and at most where the trace has fewer, by which the rate of a drive that is never idle is measured.
-_MEASURED, _MOST_MEASURED = 10_000, 1 << 20
+_MEASURED, _MOST_MEASURED = 10_000, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _last_quarters(repetitions: Sequence[Mapping[str, int]]) -> tuple[Sequence[M
     return repetitions[count // 2 : 3 * count // 4], repetitions[3 * count // 4 :]
 
 
-def has_settled(repetitions: Sequence[Mapping[str, int]], what: str = "programmed", per: str = "written") -> bool:
+def has_settled(repetitions: Sequence[Mapping[str, int]], what: str = "programmed", per: str = "written", bursts: float = _BURSTS) -> bool:
     """True if the ratio of two sums, write amplification, of the third quarter of repetitions is that of the last; at each fourth.
 
     A drive that collects in bursts has some repetitions without any: by how much the sums of the second half, as they grow, depart from
@@ -211,7 +211,7 @@ def has_settled(repetitions: Sequence[Mapping[str, int]], what: str = "programme
     sums, amounts = (np.cumsum([each[name] for part in parts for each in part]) for name in (what, per))
     departure = np.append(sums - amounts * (sums[-1] / max(1, amounts[-1])), 0.0)
     error = (departure.max() - departure.min()) / 2 / max(1, sums[-1])
-    return bool(error <= _BURSTS and abs(third - last) <= max(_SETTLED, _DEVIATIONS * error) * last)
+    return bool(error <= bursts and abs(third - last) <= max(_SETTLED, _DEVIATIONS * error) * last)
 
 
 def wear_figures(repetitions: Sequence[Mapping[str, int]], preset: presets.Preset) -> dict[str, float | None]:
@@ -314,7 +314,7 @@ class _LoadRuns:
         while not settled and total + repeats <= most:
             rates.append(self._rate(source, repeats))
             total += repeats
-            if has_settled(rates, "time", "requests"):
+            if has_settled(rates, "time", "requests", _RATE_BURSTS):
                 needed = math.ceil(repeats * self._free / max(1, rates[-1]["programmed"]))
                 if (settled := _has_erased(rates)) or total + needed > most:
                     break
