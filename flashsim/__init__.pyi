@@ -10,6 +10,7 @@ from flashsim.apps.calibration.face.compare import validate_hdd as validate_hdd
 from flashsim.apps.calibration.face.device_import_diskspecs import device_import_diskspecs as device_import_diskspecs
 from flashsim.apps.calibration.face.device_new import device_new as device_new
 from flashsim.apps.calibration.face.identify import identify as identify
+from flashsim.apps.calibration.face.settings import settings as settings
 from flashsim.apps.calibration.face.validate import validate as validate
 from flashsim.apps.labs.face.labs import lab_check as lab_check
 from flashsim.apps.labs.face.labs import lab_grade as lab_grade

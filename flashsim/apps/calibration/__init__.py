@@ -8,6 +8,7 @@ COMMANDS = {
         "calibrate": "face.calibrate:calibrate",
         "identify": "face.identify:identify",
     },
+    "settings": "face.settings:settings",
     "validate": {"hdd": "face.compare:validate_hdd", "joins": "face.compare:compare", "ssd": "face.validate:validate"},
 }
 GROUPS = {

@@ -245,10 +245,10 @@ class Advice:
             others = ", nor that of ".join(each.name for each in able if math.isinf(each.carries))
             return f"{words}; no load breaks the bound of {others}{best.proviso}."
         cause = "its life" if best.decides.startswith("life") else best.performance
-        most = f"{best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides{best.proviso}"
+        carries = f"{best.name} carries most, {best.carries:.3g} times the recorded load, where {cause} decides{best.proviso}"
         ties = [each.name for each in able[1:] if each.carries * BEYOND >= best.carries]
         equals = f" {' and '.join(ties)} {'carries' if len(ties) == 1 else 'carry'} as much, within {BEYOND - 1:.0%}." if ties else ""
-        return f"{words}; {most}.{best.sentence()}{equals}"
+        return f"{words}; {carries}.{best.sentence()}{equals}"
 
 
 def names_of(texts: Iterable[str]) -> list[str]:
@@ -287,7 +287,7 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
     results = make(repeated.values(), settings, _stage(progress, 0, _REPEATS), parts=parts)
     bound, limits = study.bound, {device: results[job]["limit"] for device, job in repeated.items()}
     recorded = {device: _own_load(results[job]) for device, job in repeated.items()}
-    bounded = {"latency": bound.latency, "most": bound.most}
+    bounded: dict[str, Any] = {"latency": bound.latency, "most": bound.most}
     tried = {
         device: Job.of(find_load, f"{device} at {bound}", recorded=recorded[device], limit=limits[device], **bounded, **load)
         for device, load in loads.items()

