@@ -18,13 +18,15 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flashsim.apps.programs import notices
 from flashsim.apps.programs.attaching import ProcessState, hand_on, standing, state_of_own, wait_attached
+from flashsim.apps.programs.unseen_writes import UnseenWrites
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
 from traces.calls.coverage import dirtied_bytes
 from traces.calls.page_cache import PAGE
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
-from traces.calls.strace import EXPRESSION, OPTIONS, StraceReader
+from traces.calls.strace import ALL_REQUESTS, EXPRESSION, OPTIONS, StraceReader
 from traces.calls.syntax import STRING, escape, path_of, unescape
 
 #: Bytes of a content that are kept; a longer write is cut, which the recording says.
@@ -44,10 +46,12 @@ def record(
     folder: Path | None = None,
     extents: bool = False,
     before: Mapping[str, bytes] | None = None,
+    calls_only: bool = False,
 ) -> Recording:
     """Run a program, or attach to one, until it ends; the calls that it made.
 
-    Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.  With `contents` the bytes that
+    Requests of io_uring and writes through mapped files are recorded too, but for `calls_only`, of a process that is attached to, and where
+    the kernel gives no notices of calls.  Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.  With `contents` the bytes that
     are written are recorded too, with `extents` where the files lie, as the file system says once the program has ended.  The program runs
     in `folder`, without one here; `before` holds all files below it when the program begins, which are numbered in this order.
 
@@ -64,11 +68,13 @@ def record(
     place = str(folder or os.getcwd())
     with tempfile.TemporaryDirectory(prefix="flashsim-record-") as own:
         lines, errors = Path(own, "calls"), Path(own, "errors")
-        watch = [strace, *OPTIONS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines), "-e", EXPRESSION]
-        target = ["-p", str(pid)] if pid else ["--seccomp-bpf", "--", *command]
+        watch = [strace, *OPTIONS, *ALL_REQUESTS, "-q", "-s", str(LONGEST_CONTENT if contents else 0), "-o", str(lines), "-e", EXPRESSION]
+        unseen = None if calls_only or pid or not notices.is_possible() else UnseenWrites(contents, LONGEST_CONTENT)
+        # a filter of strace's own would not be asked at calls that give notices
+        target = ["-p", str(pid)] if pid else [*([] if unseen else ["--seccomp-bpf"]), "--", *command]
         begin, since, before_bytes = time.monotonic(), time.time_ns(), _kernel_bytes()
         with errors.open("w") if pid else nullcontext() as file:
-            code, state = _watch([*watch, *target], place, pid, file, lines)
+            code, state = _watch([*watch, *target], place, pid, file, lines, unseen)
         seconds, kernel_bytes = time.monotonic() - begin, _kernel_bytes()
         if not lines.exists() or (pid and code and not lines.stat().st_size):
             reason = f"process {pid}: {_reason(errors.read_text(), strace)}" if pid else command[0]
@@ -80,7 +86,10 @@ def record(
             reader.names.whole = escape(f"{place}/")
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
-            table = table_in_time(reader.rows(line for line in text if "<detached ...>" not in line))
+            told = (line for line in text if "<detached ...>" not in line)
+            table = table_in_time(reader.rows(unseen.between(told) if unseen else told))
+        if unseen:
+            _correct(reader.missed, unseen)
         lines_bytes = -(-lines.stat().st_size // PAGE) * PAGE if _is_on_storage(str(lines)) else 0
     cost = _cost(strace, reader.calls, _kept_bytes(table) if contents else 0)
     own_bytes = kernel_bytes - before_bytes - lines_bytes if pid is None and kernel_bytes is not None and before_bytes is not None else None
@@ -160,7 +169,20 @@ def _reason(text: str, strace: str) -> str:
     return (text.strip().splitlines() or ["it gave no reason"])[0].removeprefix(f"{strace}: ")
 
 
-def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path) -> tuple[int, ProcessState]:
+def _correct(missed: dict[str, set[str]], unseen: UnseenWrites) -> None:
+    """What strace alone misses, less what was seen, and what that missed."""
+    for what, seen in unseen.seen.items():
+        if what in missed and not missed[what] - seen:
+            del missed[what]
+        elif what in missed:
+            missed[what] -= seen
+    for what, where in unseen.missed.items():
+        missed.setdefault(what, set()).update(where)
+
+
+def _watch(
+    command: Sequence[str], folder: str, pid: int | None, errors: IO[str] | None, lines: Path, unseen: UnseenWrites | None
+) -> tuple[int, ProcessState]:
     """Run strace with the terminal as it is; its exit code, and the state of the recorded process at the begin.
 
     An interruption, or a request to terminate, ends the recording of a process that was attached to.  A program gets it as well, of the
@@ -170,13 +192,23 @@ def _watch(command: Sequence[str], folder: str, pid: int | None, errors: IO[str]
     before = [signal.signal(each, signal.SIG_IGN) for each in ends]
     try:
         with standing(pid) if pid else nullcontext(state_of_own(folder)) as state:
-            process = subprocess.Popen(
-                command, cwd=folder, stderr=errors, preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in ends]
-            )
+            listener = notices.Listener() if unseen else None
+
+            def prepare() -> None:
+                for each in ends:
+                    signal.signal(each, signal.SIG_DFL)
+                if listener:
+                    listener.install()
+
+            process = subprocess.Popen(command, cwd=folder, stderr=errors, preexec_fn=prepare)
             for each in ends:
                 signal.signal(each, lambda number, _: process.send_signal(number) if pid else hand_on(process.pid, lines, number))
             if pid:
                 wait_attached(pid, process, state)
+            if listener and unseen:
+                if not listener.listen(unseen.take):
+                    unseen.missed["io_uring and mapped files, as the kernel gives no notices"] = {"calls are recorded"}
+                unseen.finish()
         code = process.wait()
     finally:
         for each, handler in zip(ends, before, strict=True):

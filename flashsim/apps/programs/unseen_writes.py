@@ -1,0 +1,163 @@
+"""Writes that are no system calls, as lines beside those of ``strace``: requests of io_uring, and writes through mapped files.
+
+At a call that submits requests or syncs, strace writes a line, and a notice (`flashsim.apps.programs.notices`) shows this module the
+program's memory.  What it sees there becomes lines of calls that do the same, before the line of that call.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from flashsim.apps.programs.mapped_files import MappedFile, MappedFiles
+from flashsim.apps.programs.notices import Notice
+from flashsim.apps.programs.rings import Ring, RingRequest, UnseenError, read_memory
+from traces.calls.handlers import MAPPED, RINGS
+from traces.calls.syntax import escape, kind_of
+
+#: Numbers of descriptors that stand for mapped files.
+_FIRST = 1 << 24
+#: Calls that sync a descriptor's file; the others sync all that is mapped.
+_OF_A_FILE = ("fsync", "fdatasync", "sync_file_range")
+_LINE = re.compile(r"(\d+) +\d+\.\d{9} (?:(\w+)\(|(\+\+\+))")
+#: Stands for the end of a process in the place of a call.
+_END = "+++"
+
+Place = tuple[int, str, int]
+
+
+class UnseenWrites:
+    """Takes notices of a program's calls, and puts what they show between the lines of strace.
+
+    With `contents`, at most `longest` bytes of a write are kept.
+    """
+
+    def __init__(self, contents: bool, longest: int) -> None:
+        self._contents, self._longest = contents, longest
+        self._lines: dict[Place, list[str]] = {}
+        self._counts = Counter[tuple[int, str]]()
+        self._processes: dict[int, int] = {}
+        self._rings = list[Ring]()
+        self._files = MappedFiles()
+        self._numbers: dict[tuple[int, int], int] = {}
+        self.missed: dict[str, set[str]] = {}
+        #: What strace alone would miss, and this object does not.
+        self.seen: dict[str, set[str]] = {MAPPED: set(), RINGS: set()}
+
+    def take(self, notice: Notice) -> None:
+        """Look at what a thread is about to do."""
+        thread, call, arguments = notice
+        process = self._process(thread)
+        number = self._counts[thread, call]
+        if call != "mmap":
+            self._counts[thread, call] += 1
+        try:
+            if call == "mmap":
+                self._map(process, thread, arguments)
+            elif call.startswith("io_uring"):
+                self._serve_ring(process, call, arguments, (thread, call, number))
+            else:
+                self._compare((thread, call, number), self._files.of(process, arguments[0] if call in _OF_A_FILE else None))
+        except UnseenError as problem:
+            self._miss(str(problem), f"process {process}")
+        except (OSError, ValueError) as problem:
+            self._miss(f"what a call did ({call}: {problem})", f"process {process}")
+
+    def finish(self) -> None:
+        """The program has ended: what no call synced is written before the end of the process that mapped it."""
+        for mapped in self._files.of(0):
+            self._compare((mapped.process, _END, 0), [mapped])
+        for path in self._files.refused:
+            self._miss("writes through memory to a file too large to be compared", path)
+        self._files.close()
+
+    def between(self, lines: Iterable[str]) -> Iterator[str]:
+        """Lines of strace with those of this object."""
+        counts = Counter[tuple[int, str]]()
+        for line in lines:
+            match = _LINE.match(line)
+            if match:
+                thread, call = int(match[1]), match[2] or _END
+                yield from self._lines.get((thread, call, counts[thread, call]), ())
+                counts[thread, call] += 1
+            yield line
+
+    def _process(self, thread: int) -> int:
+        """The process of a thread."""
+        if thread not in self._processes:
+            status = Path(f"/proc/{thread}/status").read_text()
+            self._processes[thread] = int(status.partition("\nTgid:")[2].split()[0])
+        return self._processes[thread]
+
+    def _miss(self, what: str, where: str) -> None:
+        self.missed.setdefault(what, set()).add(where)
+
+    def _map(self, process: int, thread: int, arguments: tuple[int, ...]) -> None:
+        number = arguments[4] & 0xFFFFFFFF
+        path = os.readlink(f"/proc/{process}/fd/{number}")
+        if path.startswith("anon_inode:[io_uring]"):
+            ring = next((each for each in reversed(self._rings) if each.process == process and each.descriptor in (-1, number)), None)
+            if ring and ring.descriptor < 0:
+                ring.open(number)
+                self.seen[RINGS].add(f"process {process}")
+        elif kind_of(path) == "file":
+            self._files.map(process, thread, number)
+            if path not in self._files.refused:
+                self.seen[MAPPED].add(escape(path))
+
+    def _serve_ring(self, process: int, call: str, arguments: tuple[int, ...], place: Place) -> None:
+        if call == "io_uring_setup":
+            self._rings.append(Ring(process, arguments[1]))
+            return
+        number = arguments[0] & 0xFFFFFFFF
+        ring = next((each for each in reversed(self._rings) if each.process == process and each.descriptor == number), None)
+        if ring is None:
+            return
+        if call == "io_uring_register":
+            if missed := ring.register(arguments[1] & 0xFFFFFFFF, arguments[2], arguments[3] & 0xFFFFFFFF):
+                self._miss(missed, f"process {process}")
+            return
+        requests, missed = ring.requests(arguments[1] & 0xFFFFFFFF)
+        for each in missed:
+            self._miss(each, f"process {process}")
+        for request in requests:
+            if request.operation == "FSYNC":
+                self._compare(place, [each for each in self._files.of(0) if each.path == request.path])
+        if requests:
+            blocks = "}, {".join(self._block(process, each) for each in requests)
+            self._put(place, f"io_submit(0, {len(requests)}, [{{{blocks}}}]) = {len(requests)}")
+
+    def _block(self, process: int, request: RingRequest) -> str:
+        """A request as strace shows one of libaio."""
+        text = f"aio_lio_opcode=IOCB_CMD_{request.operation}, aio_fildes={_descriptor(request.descriptor, request.path)}"
+        length = sum(each for _, each in request.memory)
+        if self._contents and "WRITE" in request.operation:
+            data = b"".join(read_memory(process, *each) for each in request.memory)[: self._longest]
+            text += f', aio_buf="{_hexadecimal(data)}"'
+        text += f", aio_nbytes={length}"
+        return text if request.offset is None else f"{text}, aio_offset={request.offset}"
+
+    def _compare(self, place: Place, files: Iterable[MappedFile]) -> None:
+        """Put lines of writes of what has changed in files."""
+        for mapped in files:
+            path = mapped.path
+            for offset, data in mapped.changes():
+                key = (self._process(place[0]), mapped.descriptor)
+                if key not in self._numbers:
+                    self._numbers[key] = _FIRST + mapped.descriptor
+                    name = _descriptor(self._numbers[key], path)
+                    self._put(place, f'openat(AT_FDCWD, "{_hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
+                kept = _hexadecimal(data[: self._longest]) if self._contents else ""
+                self._put(place, f'pwrite64({_descriptor(self._numbers[key], path)}, "{kept}", {len(data)}, {offset}) = {len(data)}')
+
+    def _put(self, place: Place, text: str) -> None:
+        self._lines.setdefault(place, []).append(f"{place[0]} 0.000000000 {text} <0.000000000>\n")
+
+
+def _descriptor(number: int, path: str) -> str:
+    return f"{number}<{_hexadecimal(os.fsencode(path))}>"
+
+
+def _hexadecimal(data: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in data)
