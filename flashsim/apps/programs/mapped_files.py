@@ -23,11 +23,16 @@ class MappedFile:
     #: Process and thread that mapped it first.
     process: int
     thread: int
+    #: Paths that the file was seen to have.
+    paths: set[str] = field(default_factory=set)
     _seen: dict[int, np.ndarray] = field(default_factory=dict)
+    _changed: set[int] = field(default_factory=set)
 
     @property
     def path(self) -> str:
-        return os.readlink(f"/proc/self/fd/{self.descriptor}").removesuffix(" (deleted)")
+        path = os.readlink(f"/proc/self/fd/{self.descriptor}").removesuffix(" (deleted)")
+        self.paths.add(path)
+        return path
 
     @property
     def seen_bytes(self) -> int:
@@ -46,7 +51,20 @@ class MappedFile:
                 self._seen[place] = now
                 differing = np.flatnonzero(now != before[: len(now)]) // PAGE
                 if len(differing):
-                    yield from _runs(place, now, np.unique(differing))
+                    pages = np.unique(differing)
+                    self._changed.update((pages + place // PAGE).tolist())
+                    yield from _runs(place, now, pages)
+
+    def forget_changes(self) -> None:
+        """Count no page as changed so far."""
+        self._changed.clear()
+
+    def all_changes(self) -> Iterator[tuple[int, bytes]]:
+        """Places and bytes, as last seen, of all pages that have changed so far."""
+        for page in sorted(self._changed):
+            place, first = page * PAGE // _AT_ONCE * _AT_ONCE, page * PAGE % _AT_ONCE
+            if data := self._seen[place][first : first + PAGE].tobytes():
+                yield page * PAGE, data
 
 
 def _runs(place: int, now: np.ndarray, pages: Integers) -> Iterator[tuple[int, bytes]]:
@@ -94,18 +112,30 @@ class MappedFiles:
             return
         for _ in mapped.changes():
             pass
+        mapped.forget_changes()
         self._files[identity] = mapped
 
-    def of(self, process: int, number: int | None = None) -> list[MappedFile]:
-        """Files that a call by a process syncs: that of a descriptor, or all."""
-        if number is None or not self._files:
-            return list(self._files.values())
-        try:
-            found = os.stat(f"/proc/{process}/fd/{number}")
-        except OSError:
+    def all(self) -> list[MappedFile]:
+        return list(self._files.values())
+
+    def of_descriptor(self, process: int, number: int) -> list[MappedFile]:
+        """The file that a descriptor of a process stands for, if it is mapped."""
+        if not self._files:
             return []
+        found = os.stat(f"/proc/{process}/fd/{number}")
         mapped = self._files.get((found.st_dev, found.st_ino))
         return [mapped] if mapped else []
+
+    def in_memory_of(self, process: int) -> list[MappedFile]:
+        """Files that are mapped by a process itself."""
+        if not self._files:
+            return []
+        with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as lines:
+            fields = (line.split(None, 5) for line in lines)
+            identities = {
+                (os.makedev(*(int(part, 16) for part in each[3].split(":"))), int(each[4])) for each in fields if each[1][3] == "s"
+            }
+        return [mapped for identity, mapped in self._files.items() if identity in identities]
 
     def close(self) -> None:
         for mapped in self._files.values():

@@ -13,6 +13,7 @@ import select
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,10 +93,8 @@ class Listener:
                 try:
                     take(Notice(thread, calls[call], tuple(arguments)))
                 finally:
-                    try:
+                    with suppress(OSError):
                         fcntl.ioctl(listener, _SEND, bytearray(_ANSWER.pack(number, 0, 0, _GO_ON)))
-                    except OSError:
-                        pass
         finally:
             os.close(listener)
         return True
@@ -107,7 +106,7 @@ def is_possible() -> bool:
 
 
 def descriptor_of_process(process: int, number: int) -> int:
-    """This process's copy of a descriptor of another one; an `OSError` where that is not permitted."""
+    """A copy of a descriptor of another process; an `OSError` where that is not permitted."""
     pidfd = os.pidfd_open(process)
     try:
         library = ctypes.CDLL(None, use_errno=True)

@@ -51,9 +51,10 @@ def record(
     """Run a program, or attach to one, until it ends; the calls that it made.
 
     Requests of io_uring and writes through mapped files are recorded too, but for `calls_only`, of a process that is attached to, and where
-    the kernel gives no notices of calls.  Its exit code stands in the recording's facts; one that a signal ended has 128 and the signal's number.  With `contents` the bytes that
-    are written are recorded too, with `extents` where the files lie, as the file system says once the program has ended.  The program runs
-    in `folder`, without one here; `before` holds all files below it when the program begins, which are numbered in this order.
+    the kernel gives no notices of calls.  The program's exit code stands in the recording's facts; one that a signal ended has 128 and the
+    signal's number.  With `contents` the bytes that are written are recorded too, with `extents` where the files lie, as the file system
+    says once the program has ended.  The program runs in `folder`, without one here; `before` holds all files below it when the program
+    begins, which are numbered in this order.
 
     Raises
     ------

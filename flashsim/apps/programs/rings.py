@@ -44,13 +44,14 @@ class RingRequest:
 
 @dataclass
 class Ring:
-    """A ring of a process; the kernel fills the `parameters` (an address) before the program maps the ring."""
+    """A ring that a thread of a process makes; the kernel fills the `parameters` (an address) before that thread maps the ring."""
 
     process: int
+    thread: int
     parameters: int
     descriptor: int = -1
-    #: Paths of registered files.
-    files: list[str] = field(default_factory=list)
+    #: Descriptors of registered files when they were registered, and their paths.
+    files: list[tuple[int, str]] = field(default_factory=list)
 
     def open(self, number: int) -> None:
         """Map the ring of this descriptor.  Raises UnseenError: its entries cannot be read."""
@@ -83,7 +84,7 @@ class Ring:
                 missed.add(f"io_uring: {_OTHERS.get(operation, f'operation {operation}')}")
                 continue
             if flags & _FIXED_FILE:
-                path = self.files[number] if number < len(self.files) else ""
+                number, path = self.files[number] if number < len(self.files) else (number, "")
             else:
                 path = path_of_descriptor(self.process, number)
             if not path:
@@ -104,7 +105,7 @@ class Ring:
         """Files are registered; what is missed."""
         if operation in _REGISTER_FILES:
             numbers = struct.unpack(f"={count}i", read_memory(self.process, address, 4 * count))
-            self.files = ["" if number < 0 else path_of_descriptor(self.process, number) for number in numbers]
+            self.files = [(number, "" if number < 0 else path_of_descriptor(self.process, number)) for number in numbers]
         return "io_uring: files that are registered later" if operation in _UPDATE_FILES else ""
 
     @staticmethod

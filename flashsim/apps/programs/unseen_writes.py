@@ -14,12 +14,14 @@ from flashsim.apps.programs.mapped_files import MappedFile, MappedFiles
 from flashsim.apps.programs.notices import Notice
 from flashsim.apps.programs.rings import Ring, RingRequest, UnseenError, read_memory
 from traces.calls.handlers import MAPPED, RINGS
+from traces.calls.schema import WRITES
 from traces.calls.syntax import escape, kind_of
 
 #: Numbers of descriptors that stand for mapped files.
 _FIRST = 1 << 24
-#: Calls that sync a descriptor's file; the others sync all that is mapped.
+#: Calls that sync a descriptor's file.
 _OF_A_FILE = ("fsync", "fdatasync", "sync_file_range")
+_WRITTEN = re.compile(r"\d+<([^>]*)>")
 _LINE = re.compile(r"(\d+) +\d+\.\d{9} (?:(\w+)\(|(\+\+\+))")
 #: Stands for the end of a process in the place of a call.
 _END = "+++"
@@ -41,6 +43,7 @@ class UnseenWrites:
         self._rings = list[Ring]()
         self._files = MappedFiles()
         self._numbers: dict[tuple[int, int], int] = {}
+        self._by_path: dict[str, MappedFile] = {}
         self.missed: dict[str, set[str]] = {}
         #: What strace alone would miss, and this object does not.
         self.seen: dict[str, set[str]] = {MAPPED: set(), RINGS: set()}
@@ -58,7 +61,7 @@ class UnseenWrites:
             elif call.startswith("io_uring"):
                 self._serve_ring(process, call, arguments, (thread, call, number))
             else:
-                self._compare((thread, call, number), self._files.of(process, arguments[0] if call in _OF_A_FILE else None))
+                self._compare((thread, call, number), self._synced(process, call, arguments[0]))
         except UnseenError as problem:
             self._miss(str(problem), f"process {process}")
         except (OSError, ValueError) as problem:
@@ -66,28 +69,49 @@ class UnseenWrites:
 
     def finish(self) -> None:
         """The program has ended: what no call synced is written before the end of the process that mapped it."""
-        for mapped in self._files.of(0):
+        for mapped in self._files.all():
             self._compare((mapped.process, _END, 0), [mapped])
+            self._by_path |= {_hexadecimal(os.fsencode(path)): mapped for path in mapped.paths}
         for path in self._files.refused:
             self._miss("writes through memory to a file too large to be compared", path)
-        self._files.close()
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
-        """Lines of strace with those of this object."""
-        counts = Counter[tuple[int, str]]()
+        """Lines of strace with those of this object.
+
+        A file may be written by calls while it is compared, and the line of such a call may come later.  So all pages of a file that is
+        written in both ways are written as they are at the end, when the process that mapped it ends.
+        """
+        counts, mapped_now, written = Counter[tuple[int, str]](), list[MappedFile](), list[MappedFile]()
         for line in lines:
             match = _LINE.match(line)
             if match:
                 thread, call = int(match[1]), match[2] or _END
-                yield from self._lines.get((thread, call, counts[thread, call]), ())
+                yield from self._lines.pop((thread, call, counts[thread, call]), ())
                 counts[thread, call] += 1
+                if call in ("mmap", *WRITES) and (path := _WRITTEN.search(line)) and (mapped := self._by_path.get(path[1])):
+                    if call == "mmap":
+                        mapped_now.append(mapped)
+                    elif mapped in mapped_now and mapped not in written:
+                        written.append(mapped)
+                elif call == _END:
+                    for mapped in [each for each in written if each.process == thread]:
+                        self._write((thread, _END, 1), mapped, mapped.all_changes())
+                    yield from self._lines.pop((thread, _END, 1), ())
             yield line
+        self._files.close()
+
+    def _synced(self, process: int, call: str, argument: int) -> list[MappedFile]:
+        """Mapped files that a call makes durable."""
+        if call in _OF_A_FILE:
+            return self._files.of_descriptor(process, argument)
+        return self._files.in_memory_of(process) if call == "msync" else self._files.all()
 
     def _process(self, thread: int) -> int:
         """The process of a thread."""
         if thread not in self._processes:
             status = Path(f"/proc/{thread}/status").read_text()
-            self._processes[thread] = int(status.partition("\nTgid:")[2].split()[0])
+            process = self._processes[thread] = int(status.partition("\nTgid:")[2].split()[0])
+            self._processes[process] = process
         return self._processes[thread]
 
     def _miss(self, what: str, where: str) -> None:
@@ -97,9 +121,9 @@ class UnseenWrites:
         number = arguments[4] & 0xFFFFFFFF
         path = os.readlink(f"/proc/{process}/fd/{number}")
         if path.startswith("anon_inode:[io_uring]"):
-            ring = next((each for each in reversed(self._rings) if each.process == process and each.descriptor in (-1, number)), None)
-            if ring and ring.descriptor < 0:
-                ring.open(number)
+            new = [each for each in self._rings if each.thread == thread and each.descriptor < 0]
+            if new:
+                new[-1].open(number)
                 self.seen[RINGS].add(f"process {process}")
         elif kind_of(path) == "file":
             self._files.map(process, thread, number)
@@ -108,7 +132,7 @@ class UnseenWrites:
 
     def _serve_ring(self, process: int, call: str, arguments: tuple[int, ...], place: Place) -> None:
         if call == "io_uring_setup":
-            self._rings.append(Ring(process, arguments[1]))
+            self._rings.append(Ring(process, place[0], arguments[1]))
             return
         number = arguments[0] & 0xFFFFFFFF
         ring = next((each for each in reversed(self._rings) if each.process == process and each.descriptor == number), None)
@@ -123,7 +147,7 @@ class UnseenWrites:
             self._miss(each, f"process {process}")
         for request in requests:
             if request.operation == "FSYNC":
-                self._compare(place, [each for each in self._files.of(0) if each.path == request.path])
+                self._compare(place, [each for each in self._files.all() if each.path == request.path])
         if requests:
             blocks = "}, {".join(self._block(process, each) for each in requests)
             self._put(place, f"io_submit(0, {len(requests)}, [{{{blocks}}}]) = {len(requests)}")
@@ -141,15 +165,19 @@ class UnseenWrites:
     def _compare(self, place: Place, files: Iterable[MappedFile]) -> None:
         """Put lines of writes of what has changed in files."""
         for mapped in files:
-            path = mapped.path
-            for offset, data in mapped.changes():
-                key = (self._process(place[0]), mapped.descriptor)
-                if key not in self._numbers:
-                    self._numbers[key] = _FIRST + mapped.descriptor
-                    name = _descriptor(self._numbers[key], path)
-                    self._put(place, f'openat(AT_FDCWD, "{_hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
-                kept = _hexadecimal(data[: self._longest]) if self._contents else ""
-                self._put(place, f'pwrite64({_descriptor(self._numbers[key], path)}, "{kept}", {len(data)}, {offset}) = {len(data)}')
+            self._write(place, mapped, mapped.changes())
+
+    def _write(self, place: Place, mapped: MappedFile, changes: Iterable[tuple[int, bytes]]) -> None:
+        """Put lines of writes of bytes at places of a file, by a descriptor that no other is."""
+        path = mapped.path
+        for offset, data in changes:
+            key = (self._process(place[0]), mapped.descriptor)
+            if key not in self._numbers:
+                self._numbers[key] = _FIRST + mapped.descriptor
+                name = _descriptor(self._numbers[key], path)
+                self._put(place, f'openat(AT_FDCWD, "{_hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
+            kept = _hexadecimal(data[: self._longest]) if self._contents else ""
+            self._put(place, f'pwrite64({_descriptor(self._numbers[key], path)}, "{kept}", {len(data)}, {offset}) = {len(data)}')
 
     def _put(self, place: Place, text: str) -> None:
         self._lines.setdefault(place, []).append(f"{place[0]} 0.000000000 {text} <0.000000000>\n")
