@@ -126,15 +126,17 @@ class MappedFiles:
         mapped = self._files.get((found.st_dev, found.st_ino))
         return [mapped] if mapped else []
 
-    def in_memory_of(self, process: int) -> list[MappedFile]:
-        """Files that are mapped by a process itself."""
+    def in_memory_of(self, process: int, begin: int, length: int) -> list[MappedFile]:
+        """Files that are mapped by a process itself, there in its memory."""
         if not self._files:
             return []
+        identities = set[tuple[int, int]]()
         with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as lines:
-            fields = (line.split(None, 5) for line in lines)
-            identities = {
-                (os.makedev(*(int(part, 16) for part in each[3].split(":"))), int(each[4])) for each in fields if each[1][3] == "s"
-            }
+            for place, permitted, _, device, inode, *_ in (line.split() for line in lines):
+                first, last = (int(each, 16) for each in place.split("-"))
+                if permitted[3] == "s" and first < begin + length and begin < last:
+                    major, minor = (int(each, 16) for each in device.split(":"))
+                    identities.add((os.makedev(major, minor), int(inode)))
         return [mapped for identity, mapped in self._files.items() if identity in identities]
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 #: By machine: its number in filters (AUDIT_ARCH), the number of seccomp, and those of the calls that can be watched.
-_MACHINES: Mapping[str, tuple[int, int, Mapping[str, int]]] = {
+_MACHINES: Mapping[str, tuple[int, int, dict[str, int]]] = {
     "x86_64": (0xC000003E, 317, {"mmap": 9, "msync": 26, "fsync": 74, "fdatasync": 75, "sync_file_range": 277, "sync": 162, "syncfs": 306}),
     "aarch64": (
         0xC00000B7,

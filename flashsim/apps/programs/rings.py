@@ -43,7 +43,7 @@ class RingRequest:
 
 
 @dataclass
-class Ring:
+class SubmissionRing:
     """A ring that a thread of a process makes; the kernel fills the `parameters` (an address) before that thread maps the ring."""
 
     process: int
@@ -93,10 +93,10 @@ class Ring:
             if operation == _SYNC:
                 requests.append(RingRequest("FSYNC", number, path))
                 continue
-            memory = ((address, length),)
+            memory: tuple[tuple[int, int], ...] = ((address, length),)
             if operation in _SEVERAL:
                 vectors = read_memory(self.process, address, 16 * min(length, _VECTORS))
-                memory = tuple(struct.iter_unpack("=QQ", vectors))
+                memory = tuple((first, count) for first, count in struct.iter_unpack("=QQ", vectors))
             name = _PLAIN.get(operation) or _SEVERAL[operation]
             requests.append(RingRequest(name, number, path, None if offset == _HERE else offset, memory))
         return requests, missed

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flashsim.apps.programs.mapped_files import MappedFile, MappedFiles
 from flashsim.apps.programs.notices import Notice
-from flashsim.apps.programs.rings import Ring, RingRequest, UnseenError, read_memory
+from flashsim.apps.programs.rings import RingRequest, SubmissionRing, UnseenError, read_memory
 from traces.calls.handlers import MAPPED, RINGS
 from traces.calls.schema import WRITES
 from traces.calls.syntax import escape, kind_of
@@ -21,6 +21,8 @@ from traces.calls.syntax import escape, kind_of
 _FIRST = 1 << 24
 #: Calls that sync a descriptor's file.
 _OF_A_FILE = ("fsync", "fdatasync", "sync_file_range")
+#: The flag of msync that waits for what it writes.
+_SYNCHRONOUS = 4
 _WRITTEN = re.compile(r"\d+<([^>]*)>")
 _LINE = re.compile(r"(\d+) +\d+\.\d{9} (?:(\w+)\(|(\+\+\+))")
 #: Stands for the end of a process in the place of a call.
@@ -40,9 +42,9 @@ class UnseenWrites:
         self._lines: dict[Place, list[str]] = {}
         self._counts = Counter[tuple[int, str]]()
         self._processes: dict[int, int] = {}
-        self._rings = list[Ring]()
+        self._rings = list[SubmissionRing]()
         self._files = MappedFiles()
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._opened = set[tuple[int, int]]()
         self._by_path: dict[str, MappedFile] = {}
         self.missed: dict[str, set[str]] = {}
         #: What strace alone would miss, and this object does not.
@@ -61,7 +63,11 @@ class UnseenWrites:
             elif call.startswith("io_uring"):
                 self._serve_ring(process, call, arguments, (thread, call, number))
             else:
-                self._compare((thread, call, number), self._synced(process, call, arguments[0]))
+                place, files = (thread, call, number), self._durable_by(process, call, arguments)
+                self._compare(place, files)
+                if call == "msync" and arguments[2] & _SYNCHRONOUS:
+                    for mapped in files:
+                        self._put(place, f"fdatasync({self._open(place, mapped)}) = 0")
         except UnseenError as problem:
             self._miss(str(problem), f"process {process}")
         except (OSError, ValueError) as problem:
@@ -100,11 +106,11 @@ class UnseenWrites:
             yield line
         self._files.close()
 
-    def _synced(self, process: int, call: str, argument: int) -> list[MappedFile]:
+    def _durable_by(self, process: int, call: str, arguments: tuple[int, ...]) -> list[MappedFile]:
         """Mapped files that a call makes durable."""
         if call in _OF_A_FILE:
-            return self._files.of_descriptor(process, argument)
-        return self._files.in_memory_of(process) if call == "msync" else self._files.all()
+            return self._files.of_descriptor(process, arguments[0])
+        return self._files.in_memory_of(process, *arguments[:2]) if call == "msync" else self._files.all()
 
     def _process(self, thread: int) -> int:
         """The process of a thread."""
@@ -132,7 +138,7 @@ class UnseenWrites:
 
     def _serve_ring(self, process: int, call: str, arguments: tuple[int, ...], place: Place) -> None:
         if call == "io_uring_setup":
-            self._rings.append(Ring(process, place[0], arguments[1]))
+            self._rings.append(SubmissionRing(process, place[0], arguments[1]))
             return
         number = arguments[0] & 0xFFFFFFFF
         ring = next((each for each in reversed(self._rings) if each.process == process and each.descriptor == number), None)
@@ -142,8 +148,8 @@ class UnseenWrites:
             if missed := ring.register(arguments[1] & 0xFFFFFFFF, arguments[2], arguments[3] & 0xFFFFFFFF):
                 self._miss(missed, f"process {process}")
             return
-        requests, missed = ring.requests(arguments[1] & 0xFFFFFFFF)
-        for each in missed:
+        requests, others = ring.requests(arguments[1] & 0xFFFFFFFF)
+        for each in others:
             self._miss(each, f"process {process}")
         for request in requests:
             if request.operation == "FSYNC":
@@ -168,16 +174,19 @@ class UnseenWrites:
             self._write(place, mapped, mapped.changes())
 
     def _write(self, place: Place, mapped: MappedFile, changes: Iterable[tuple[int, bytes]]) -> None:
-        """Put lines of writes of bytes at places of a file, by a descriptor that no other is."""
-        path = mapped.path
+        """Put lines of writes of bytes at places of a file."""
         for offset, data in changes:
-            key = (self._process(place[0]), mapped.descriptor)
-            if key not in self._numbers:
-                self._numbers[key] = _FIRST + mapped.descriptor
-                name = _descriptor(self._numbers[key], path)
-                self._put(place, f'openat(AT_FDCWD, "{_hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
             kept = _hexadecimal(data[: self._longest]) if self._contents else ""
-            self._put(place, f'pwrite64({_descriptor(self._numbers[key], path)}, "{kept}", {len(data)}, {offset}) = {len(data)}')
+            self._put(place, f'pwrite64({self._open(place, mapped)}, "{kept}", {len(data)}, {offset}) = {len(data)}')
+
+    def _open(self, place: Place, mapped: MappedFile) -> str:
+        """A descriptor of a file in a process, whose number no other has; a line opens it before the first."""
+        key, path = (self._process(place[0]), mapped.descriptor), mapped.path
+        name = _descriptor(_FIRST + mapped.descriptor, path)
+        if key not in self._opened:
+            self._opened.add(key)
+            self._put(place, f'openat(AT_FDCWD, "{_hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
+        return name
 
     def _put(self, place: Place, text: str) -> None:
         self._lines.setdefault(place, []).append(f"{place[0]} 0.000000000 {text} <0.000000000>\n")

@@ -16,7 +16,7 @@ from flashsim.device import presets
 
 #: Figures of long runs, and the largest relative difference.
 LONG_RUN = {"write_amplification": 0.05, "throughput_load": 0.05}
-#: Figures of the trace as recorded, and how far the whole's may be from the range of parts in `STATES` states: one state's differ by a fifth.
+#: Figures of the trace as recorded, and how far the whole's may be from the range of parts in `STATES` states, which differ by a fifth.
 RECORDED, STATES = {"mean_us": 0.05, "p50_us": 0.05, "p99_us": 0.15, "p99.9_us": 0.15}, 5
 
 
