@@ -1,0 +1,1 @@
+"""Embedded stores whose files a power cut is tried on, a file a store."""
