@@ -1,4 +1,5 @@
 """The page of embedded stores under power cuts."""
+
 from typing import Any
 
 

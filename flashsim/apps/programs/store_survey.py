@@ -1,12 +1,11 @@
-"""What power cuts leave of embedded stores: each runs a small workload, all of its images are checked, and syncs that would mend it tried."""
+"""What power cuts leave of embedded stores: a small workload each, the images that cuts leave of it, and syncs that would mend it."""
 
-import json
 import os
 import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,32 +14,37 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from flashsim.apps.programs import recorder
+from flashsim.apps.programs import embedded_stores, recorder
 from flashsim.apps.programs.cutting import DriveRules, PowerCuts
+from flashsim.apps.programs.embedded_stores import CLOSED, CLOSED_EMPTY, DAMAGED, LOST, TORN
 from flashsim.apps.programs.images import snapshot
 from flashsim.apps.programs.outcomes import CutReport
-from flashsim.apps.programs.stores import _harness as harness
-from flashsim.apps.programs.stores.base import STORES, EmbeddedStore
 from flashsim.core.errors import FlashsimError
 from flashsim.core.protocols import Progress
 from flashsim.experiments.runs import kept
 from traces.calls import schema
 from traces.calls.schema import SCHEMA, Recording
 
-#: Kinds of failure by the check's exit code, each with the promise that it breaks; an answer of no check counts as a store that is closed.
-KINDS = {
-    harness.LOST: ("lost", "durable"),
-    harness.CLOSED: ("closed", "opens"),
-    harness.TORN: ("torn", "atomic values"),
-    harness.UNBORN: ("unborn", "opens"),
-}
-#: Seconds that a check may take, with the time that its process takes to begin.
+#: Kinds of failure by the check's exit code.  A check that has no answer, as it takes too long, counts as a store that does not open.
+KINDS = {LOST: "lost", CLOSED: "closed", TORN: "torn", DAMAGED: "damaged", CLOSED_EMPTY: "closed_empty"}
+#: Promises that a failure breaks, if the setting has one of them.
+BREAKS = {"lost": "durable", "closed": "opens", "torn": "atomic values", "damaged": "durable atomic values", "closed_empty": "opens"}
+#: Seconds that a check may take, with the start of the process that it stays in.
 _LIMIT = 60.0
+#: Syncs that may mend a store, in words, and where `with_syncs` adds them; the simplest first.
+MENDS = {
+    "fsync of the folder after each change of names in it": {"names"},
+    "fsync of what was written before each rename": {"renames"},
+    "fsync of what was written before each rename, and of the folder after it": {"renames", "names"},
+    "fsync of what was written before the commit returns": {"commits"},
+    "fsync of what was written, and of its folder, before the commit returns": {"commits", "names"},
+    "fsync after each write, and of the folder after each change of names": {"writes", "names"},
+}
 Row = dict[str, Any]
 
 
 class SurveySettings(NamedTuple):
-    """How stores are surveyed."""
+    """How stores are surveyed: the Python that has them, outcomes of each cut at most, and so on."""
 
     python: str
     outcomes: int
@@ -50,98 +54,107 @@ class SurveySettings(NamedTuple):
 
 
 def survey(names: Sequence[str], settings: SurveySettings, progress: Progress) -> Iterator[Row]:
-    """A row a setting of a store; results are kept, so that a survey that was interrupted goes on."""
-    stores = [(name, STORES.load(name)) for name in names]
-    whole = [(name, store, setting) for name, store in stores for setting in store.SETTINGS]
-    versions = {name: _version(store, settings.python) for name, store in stores}
+    """A row for each setting of each store; results are kept, so that a survey that was interrupted goes on."""
+    whole = [(name, each, setting) for name in names for each in [embedded_stores.store_of(name)] for setting in each.settings]
+    versions = {name: _version(name, settings.python) for name in names}
     for count, (name, store, setting) in enumerate(whole):
-        progress(count, len(whole), f"{name}, {setting}")
-        promise, _, why = store.SETTINGS[setting].partition(": ")
-        row = {"store": name, "setting": setting, "promise": promise, "why": why}
-        row |= {"package": store.DISTRIBUTION or f"Python ({store.MODULE})", "version": versions[name]}
-        if versions[name] is None:
-            yield row | {"status": "not installed"}
-            continue
-        what = {"text": _path(store).read_text(), "version": versions[name], "setting": setting, **settings._asdict(), "jobs": 0, "fresh": 0}
-        identity = kept.identity(what, __name__)
+        promise, _, why = store.settings[setting].partition(": ")
+        row = {"store": name, "setting": setting, "promise": promise.rstrip(":"), "why": why, "source": store.source}
+        row |= {"package": store.distribution or store.module, "version": versions[name]}
+        what = {name: getattr(settings, name) for name in ("python", "outcomes", "seed")} | {"store": row}
+        identity = kept.identity(what | kept.stamps([name]), __name__)
         result = None if settings.fresh else kept.recall(identity)
-        if result is None:
-            result = _try(store, setting, settings)
+        if result is None and versions[name] is None:
+            result = {"status": "not installed"}
+        elif result is None:
+
+            def say(done: float, total: float, words: str = "", count: int = count, name: str = f"{name}, {setting}") -> None:
+                progress(count + done / max(1, total), len(whole), f"{name}: {words}")
+
+            result = _try(name, store, setting, settings, say)
             kept.keep(result, identity)
         yield row | result
 
 
-def _path(store: EmbeddedStore) -> Path:
-    return Path(str(getattr(store, "__file__", "")))
+def _command(action: str, name: str, python: str, setting: str = "") -> list[str]:
+    return [python, "-B", embedded_stores.__file__, action, os.path.abspath(name) if name.endswith(".py") else name, setting]
 
 
-def _command(action: str, store: EmbeddedStore, python: str, *setting: str) -> list[str]:
-    return [python, "-B", harness.__file__, action, str(_path(store)), *setting]
-
-
-def _version(store: EmbeddedStore, python: str) -> str | None:
+def _version(name: str, python: str) -> str | None:
     """The version of a store's package; None where it cannot be imported."""
-    answer = subprocess.run(_command("version", store, python), capture_output=True, text=True)
-    return None if answer.returncode else str(json.loads(answer.stdout))
+    answer = subprocess.run(_command("version", name, python), capture_output=True, text=True)
+    return None if answer.returncode else answer.stdout.strip()
 
 
-def _try(store: EmbeddedStore, setting: str, settings: SurveySettings) -> Row:
-    begin, used = time.monotonic(), os.times()
+def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings: SurveySettings, progress: Progress) -> Row:
+    begin, used = time.monotonic(), sum(os.times()[:4])
     with tempfile.TemporaryDirectory(prefix="flashsim-store-") as place:
         folder = Path(place, "files").resolve()
         folder.mkdir()
         try:
-            with _output_to(Path(place, "printed")):
-                recording = recorder.record(_command("run", store, settings.python, setting), contents=True, folder=folder, before={})
+            with _output_to(Path(place, "printed")) as errors:
+                recording = recorder.record(_command("run", name, settings.python, setting), contents=True, folder=folder, before={})
             if recording.facts["exit_code"]:
-                return {"status": "not judged", "reason": f"its workload ended with exit code {recording.facts['exit_code']}"}
-            cutting = _Cutting(recording, folder, join(_command("serve", store, settings.python, setting)), store.EXCLUDE, settings)
-            row = _row(cutting.report(recording), cutting)
+                return {"status": "not judged", "reason": (errors.read_text().splitlines() or ["the workload failed"])[-1]}
+            check = join(_command("serve", name, settings.python, setting))
+            row = StoreCuts(recording, folder, check, store.exclude, settings, progress).row()
         except FlashsimError as problem:
-            return {"status": "not judged", "reason": str(problem)}
-    now = os.times()
-    cpu = sum(now[:4]) - sum(used[:4])
-    return row | {"seconds": round(time.monotonic() - begin, 1), "cpu_seconds": round(cpu, 1)}
+            return {"status": "not judged", "reason": str(problem).replace(str(folder), ".")}
+    return row | {"seconds": round(time.monotonic() - begin, 1), "cpu_seconds": round(sum(os.times()[:4]) - used, 1)}
 
 
 @contextmanager
-def _output_to(path: Path) -> Iterator[None]:
-    """Let programs that are started print to a file."""
-    own = os.dup(1)
-    with path.open("wb") as file:
-        os.dup2(file.fileno(), 1)
+def _output_to(path: Path) -> Iterator[Path]:
+    """Let programs that are started print to a file, and their errors to another, which is given."""
+    errors = path.with_suffix(".errors")
+    own = [os.dup(1), os.dup(2)]
+    with path.open("wb") as file, errors.open("wb") as error_file:
+        for number, target in enumerate((file, error_file), 1):
+            os.dup2(target.fileno(), number)
         try:
-            yield
+            yield errors
         finally:
-            os.dup2(own, 1)
-            os.close(own)
+            for number, descriptor in enumerate(own, 1):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
 
 
-class _Cutting:
+class StoreCuts:
     """Power cuts of one recorded workload, as it is or with syncs that it did not make."""
 
-    def __init__(self, recording: Recording, folder: Path, check: str, exclude: Sequence[str], settings: SurveySettings) -> None:
-        self.recording, self._folder, self._check, self._exclude, self._settings = recording, folder, check, exclude, settings
+    def __init__(
+        self, recording: Recording, folder: Path, check: str, exclude: Sequence[str], settings: SurveySettings, progress: Progress
+    ) -> None:
+        self._recording, self._folder, self._settings, self._progress = recording, folder, settings, progress
+        self._check = check, DriveRules(), settings.outcomes, settings.seed, _LIMIT, exclude, True
         self._after = snapshot(folder)
 
-    def report(self, recording: Recording) -> CutReport:
-        of = recording, self._folder, {}, self._after, self._check, DriveRules()
-        cuts = PowerCuts(*of, self._settings.outcomes, self._settings.seed, _LIMIT, self._exclude, stays=True)
-        return cuts.run(lambda done, total, message="": None, self._settings.jobs)
+    def row(self) -> Row:
+        """What cuts leave: images that were tried and that fail, by kind, the smallest failure of each kind, and the sync that mends it."""
+        report = self._report(self._recording)
+        smallest, number = {}, _count(report)
+        for each in sorted(report.failures, key=lambda each: len(each.recipe), reverse=True):
+            smallest[_kind(each.answer.code)] = {"cut": each.call, "recipe": each.recipe, "says": each.output.partition("\n")[0]}
+        row: Row = {"status": "tried", "calls": report.calls, "outcomes": report.cuts, "images": report.images, "share": report.share}
+        row |= {"is_complete": report.is_complete, "failing": number, "smallest": smallest, "missed": list(report.missed)}
+        return row | {"mends": self._mends(set(number))}
 
-    def mend(self, kinds: set[str]) -> dict[str, str]:
-        """For each kind of failure the first of `MENDS` without which it occurs, and with which it does not."""
+    def _report(self, recording: Recording) -> CutReport:
+        cuts = PowerCuts(recording, self._folder, {}, self._after, *self._check)
+        return cuts.run(self._progress, self._settings.jobs)
+
+    def _mends(self, kinds: set[str]) -> dict[str, str]:
+        """For each kind of failure the first of `MENDS` with which it does not occur; a kind that occurs with all is left out."""
         mends = dict[str, str]()
-        for words, insert in MENDS.items():
+        for words, places in MENDS.items():
             if left := kinds - set(mends):
-                rows = list(insert(self.recording.table.to_pylist(), str(self._folder)))
-                table = pa.Table.from_pylist(rows, schema=SCHEMA)
-                failing = counts(self.report(replace(self.recording, table=table)))
-                mends |= {kind: words for kind in left - set(failing)}
+                rows = with_syncs(self._recording.table.to_pylist(), f"{self._folder}/", places)
+                report = self._report(replace(self._recording, table=pa.Table.from_pylist(list(rows), schema=SCHEMA)))
+                mends |= dict.fromkeys(left - set(_count(report)), words)
         return mends
 
 
-def counts(report: CutReport) -> dict[str, int]:
+def _count(report: CutReport) -> dict[str, int]:
     """Images that fail, by kind of failure."""
     number = Counter[str]()
     for each in report.failures:
@@ -150,79 +163,27 @@ def counts(report: CutReport) -> dict[str, int]:
 
 
 def _kind(code: int) -> str:
-    return KINDS.get(code, KINDS[harness.CLOSED])[0]
+    return KINDS.get(code, KINDS[CLOSED])
 
 
-def _row(report: CutReport, cutting: _Cutting) -> Row:
-    number = counts(report)
-    smallest = {}
-    for each in sorted(report.failures, key=lambda each: len(each.recipe), reverse=True):
-        smallest[_kind(each.answer.code)] = {"cut": each.call, "recipe": list(each.recipe), "says": each.output.splitlines()[-1:]}
-    row: Row = {"status": "tried", "calls": report.calls, "outcomes": report.cuts, "images": report.images, "share": report.share}
-    row |= {"is_complete": report.is_complete, "failing": number, "smallest": smallest, "missed": list(report.missed)}
-    return row | {"mends": cutting.mend(set(number))}
-
-
-def _sync(like: Mapping[str, Any], path: str | None, file: int, call: str = "fsync") -> Row:
-    """A sync that the program did not make, after or before a call."""
-    empty = dict.fromkeys(SCHEMA.names)
-    own = {"call": call, "kind": "file", "file": file, "path": path, "flags": 0, "result": 0, "duration": 1}
-    return empty | {name: like[name] for name in ("time", "process", "thread")} | own
-
-
-def _sync_names(rows: Sequence[Row], folder: str) -> Iterator[Row]:
-    """Sync the folder after each change of names in it."""
+def with_syncs(rows: Sequence[Row], folder: str, places: set[str]) -> Iterator[Row]:
+    """Calls with syncs that the program did not make, at places that `MENDS` names, of files below a folder."""
+    written = dict[int, str]()
     for row in rows:
+        call, is_inside = row["call"], row["kind"] == "file" and not row["error"] and str(row["other"] or row["path"]).startswith(folder)
+        is_rename = is_inside and call.startswith(("rename", "link"))
+        if ("commits" in places and row["flags"] & schema.PRINTED) or ("renames" in places and is_rename):
+            yield from (_sync(row, path, file) for file, path in written.items())
+            written.clear()
         yield row
-        is_change = row["call"].startswith(("rename", "link", "unlink", "symlink", "mkdir", "rmdir")) or row["flags"] & schema.CREATE
-        if is_change and row["kind"] == "file" and not row["error"] and str(row["other"] or row["path"]).startswith(f"{folder}/"):
+        if is_inside and call in schema.WRITES:
+            written[row["file"]] = row["path"]
+            if "writes" in places:
+                yield _sync(row, row["path"], row["file"])
+        if "names" in places and is_inside and (is_rename or call.startswith(("unlink", "mkdir", "rmdir")) or row["flags"] & schema.CREATE):
             yield _sync(row, os.path.dirname(row["other"] or row["path"]), -1)
 
 
-def _sync_before_renames(rows: Sequence[Row], folder: str) -> Iterator[Row]:
-    """Sync each file before it is renamed."""
-    for row in rows:
-        if row["call"].startswith("rename") and not row["error"] and str(row["path"]).startswith(f"{folder}/"):
-            yield _sync(row, row["path"], row["file"])
-        yield row
-
-
-def _sync_writes(rows: Sequence[Row], folder: str) -> Iterator[Row]:
-    """Sync written files before each acknowledgement."""
-    written = dict[int, str]()
-    for row in rows:
-        if row["flags"] & schema.PRINTED:
-            yield from (_sync(row, path, file) for file, path in written.items())
-            written.clear()
-        elif row["call"] in schema.WRITES and row["kind"] == "file" and str(row["path"]).startswith(f"{folder}/"):
-            written[row["file"]] = row["path"]
-        yield row
-
-
-def _sync_all(rows: Sequence[Row], folder: str) -> Iterator[Row]:
-    """Sync everything before each acknowledgement."""
-    for row in rows:
-        if row["flags"] & schema.PRINTED:
-            yield _sync(row, None, -1, "sync")
-        yield row
-
-
-def _sync_each_write(rows: Sequence[Row], folder: str) -> Iterator[Row]:
-    """Sync each written file after each write to it, and everything before each acknowledgement."""
-    for row in _sync_all(rows, folder):
-        yield row
-        if row["call"] in schema.WRITES and row["kind"] == "file" and str(row["path"]).startswith(f"{folder}/"):
-            yield _sync(row, row["path"], row["file"])
-
-
-#: Syncs that may mend a store, the simplest first: what they are, and a function that gives calls with them.
-MENDS: Mapping[str, Callable[[Sequence[Row], str], Iterator[Row]]] = {
-    "fsync of the folder after each change of names in it": _sync_names,
-    "fsync of each file before it is renamed": _sync_before_renames,
-    "fsync of each file before it is renamed, and of the folder after it": lambda rows, folder: _sync_names(
-        list(_sync_before_renames(rows, folder)), folder
-    ),
-    "fsync of each written file before the acknowledgement": _sync_writes,
-    "fsync of each written file and its folder before the acknowledgement": _sync_all,
-    "the same, and fsync after each write": _sync_each_write,
-}
+def _sync(like: Mapping[str, Any], path: str, file: int) -> Row:
+    own = {"call": "fsync", "kind": "file", "file": file, "path": path, "flags": 0, "result": 0, "duration": 1}
+    return dict.fromkeys(SCHEMA.names) | {name: like[name] for name in ("time", "process", "thread")} | own

@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 
+from flashsim.apps.programs.embedded_stores import STORES
 from flashsim.apps.programs.store_page import page, verdict
 from flashsim.apps.programs.store_survey import SurveySettings, survey
-from flashsim.apps.programs.stores.base import STORES
 from flashsim.core.activity import activity
 from flashsim.core.processes import cores
 from flashsim.experiments.presentation.terminal import Explanation, Part
@@ -17,58 +18,67 @@ from flashsim.operations.fields import Count, Name, Names
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome, OutputFile
 
-#: Outcomes of each cut that are checked at most.
-OUTCOMES = 100
-PAGE = OutputFile("--page", "FILE.md", "Write the page.", lambda outcome, target, _: target.write_text(page(outcome)), (".md",))
+
+def _write_page(outcome: Any, target: Path, _: Path) -> None:
+    target.write_text(page(outcome.result, outcome.provenance), encoding="utf-8")
 
 
 class StoresOutcome(Outcome):
-    """Embedded stores, a row a setting, and what power cuts leave of them."""
+    """Embedded stores, a row for each setting, and what power cuts leave of them."""
 
-    FILES = (PAGE,)
+    FILES = (
+        OutputFile("--page", "FILE.md", "Write the page: what was tried and lost, and the sync that would help.", _write_page, (".md",)),
+    )
+    result: list[dict[str, Any]]
 
     def summary(self) -> pd.DataFrame:
-        """A row a setting: package, version, images that were checked, those that fail by kind, and the verdict."""
-        rows = [each | {"verdict": verdict(each)} | each.get("failing", {}) for each in self.result]
-        columns = ["store", "setting", "package", "version", "images", "share", "lost", "closed", "torn", "unborn", "verdict"]
+        """A row for each setting: version, images, those that fail by kind, and the verdict."""
+        rows = [{"images": 0, "share": None} | each | each.get("failing", {}) | {"verdict": verdict(each)} for each in self.result]
+        columns = ["store", "setting", "version", "images", "share", "lost", "closed", "torn", "damaged", "closed_empty", "verdict"]
         return pd.DataFrame(rows, columns=columns)
 
     def as_dict(self) -> dict[str, Any]:
         return {"stores": [each | {"verdict": verdict(each)} for each in self.result]}
 
     def printout(self) -> Iterator[Part]:
-        """Verdicts, a line a setting."""
+        """A verdict for each setting."""
         yield from (self.title, "", self.summary()[["store", "setting", "version", "images", "verdict"]])
-        yield Explanation("--page writes what was tried and what was lost, with the smallest recipe of each loss; --json has all.")
+        yield Explanation("--page writes what was tried and lost, and how; --json has all.")
 
 
 @operation
 def stores(
     store: Annotated[
-        Any, Names("Stores, or files of one's own; all by default.", "STORE", argument=True, completes=(STORES.names,))
+        Any,
+        Names(
+            "Stores; all by default. A file that defines a dictionary STORE is one, too.",
+            "STORE",
+            argument=True,
+            completes=(lambda: STORES,),
+        ),
     ] = None,
     *,
     python: Annotated[str | None, Name("The Python that has the stores' packages; by default the one that runs flashsim.", "FILE")] = None,
-    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = OUTCOMES,
+    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = 100,
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
 ) -> StoresOutcome:
-    """Cut the power of embedded stores: what is lost of a few acknowledged transactions, which store does not open, and which sync would help.
+    """Cut the power of embedded stores: which lose acknowledged data, which do not open, and which sync would help.
 
-    Each setting of a store runs a small workload, which `flashsim crash` cuts. Results are kept: a survey that was interrupted goes on
-    where it stopped. A store whose package is not installed is listed as that.
+    Each setting of a store runs a small workload, whose power is cut as by `flashsim crash`. Results are kept: a survey that was
+    interrupted goes on. A store whose package is not installed is listed as that.
 
     Examples::
 
-        flashsim stores tinydb sqlite --page stores.md --json stores.json
+        flashsim stores dbm.dumb --outcomes 10 --page stores.md --json stores.json
 
     Examples
     --------
     >>> import flashsim as fs
     >>> fs.stores(["sqlite"]).summary()[["setting", "verdict"]]  # doctest: +SKIP
     """
-    names = STORES.names() if store is None else store
+    names = list(STORES) if store is None else store
     settings = SurveySettings(python or sys.executable, outcomes, seed, jobs or cores(), fresh)
     with activity("stores") as progress:
         rows = list(survey(names, settings, progress))
