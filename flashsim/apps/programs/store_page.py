@@ -1,11 +1,62 @@
-"""The page of embedded stores under power cuts."""
+"""The verdict on a store under power cuts, and the page of all of them."""
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from flashsim.apps.programs.store_survey import MENDS, is_broken
 
-def verdict(row: dict[str, Any]) -> str:
-    return str(row.get("failing"))
+#: Kinds of failure in words, as they stand behind a store's name.
+_WORDS = {
+    "lost": "loses acknowledged transactions",
+    "damaged": "damages acknowledged data",
+    "closed": "does not open",
+    "closed_empty": "does not open after a cut before its first commit",
+    "torn": "shows a part of an unacknowledged transaction",
+}
 
 
-def page(outcome: Any) -> str:
-    return ""
+def broken_kinds(row: Mapping[str, Any]) -> list[str]:
+    """Kinds of failure that a setting's documents exclude, the worst first."""
+    return [kind for kind in _WORDS if kind in row.get("failing", ()) and is_broken(kind, row["promises"])]
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """Verdict on a setting of a store, in a sentence without an end."""
+    if row["status"] != "tried":
+        return str(row["status"]) + (f": {row['reason']}" if "reason" in row else "")
+    if not row["failing"]:
+        return "every image passes"
+    broken = broken_kinds(row)
+    rest = [words for kind, words in _WORDS.items() if kind in row["failing"] and kind not in broken]
+    parts = [f"against its documents: {', '.join(_WORDS[kind] for kind in broken)}"] if broken else []
+    return "; ".join([*parts, *([f"not excluded by its documents: {', '.join(rest)}"] if rest else [])])
+
+
+def _number(row: Mapping[str, Any], *kinds: str) -> str:
+    """Images that fail in some ways, and whether the documents leave that open."""
+    number = sum(row["failing"].get(kind, 0) for kind in kinds)
+    return f"{number:,}" + " (not excluded)" * (number > 0 and not set(kinds) & set(broken_kinds(row))) if number else "none"
+
+
+def page(rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, Any]) -> str:
+    """The page, in Markdown."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # takes a while to load
+
+    environment = Environment(
+        loader=PackageLoader("flashsim.apps.programs"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+    tried = [row for row in rows if row["status"] == "tried"]
+    stores = {name: [row for row in tried if row["store"] == name] for name in dict.fromkeys(row["store"] for row in tried)}
+    about = {
+        "rows": rows,
+        "tried": tried,
+        "stores": stores,
+        "words": _WORDS,
+        "mends": MENDS,
+        "verdict": verdict,
+        "broken_kinds": broken_kinds,
+        "number": _number,
+    }
+    about |= {"date": datetime.now(UTC).date(), "parameters": provenance["parameters"], "flashsim": provenance["flashsim"]}
+    return environment.get_template("store_page.md.j2").render(about) + "\n"

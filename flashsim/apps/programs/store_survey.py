@@ -58,8 +58,7 @@ def survey(names: Sequence[str], settings: SurveySettings, progress: Progress) -
     whole = [(name, each, setting) for name in names for each in [embedded_stores.store_of(name)] for setting in each.settings]
     versions = {name: _version(name, settings.python) for name in names}
     for count, (name, store, setting) in enumerate(whole):
-        promise, _, why = store.settings[setting].partition(": ")
-        row = {"store": name, "setting": setting, "promise": promise.rstrip(":"), "why": why, "source": store.source}
+        row: Row = {"store": name, "setting": setting, "source": store.source, **store.settings[setting]}
         row |= {"package": store.distribution or store.module, "version": versions[name]}
         what = {name: getattr(settings, name) for name in ("python", "outcomes", "seed")} | {"store": row}
         identity = kept.identity(what | kept.stamps([name]), __name__)
@@ -68,8 +67,8 @@ def survey(names: Sequence[str], settings: SurveySettings, progress: Progress) -
             result = {"status": "not installed"}
         elif result is None:
 
-            def say(done: float, total: float, words: str = "", count: int = count, name: str = f"{name}, {setting}") -> None:
-                progress(count + done / max(1, total), len(whole), f"{name}: {words}")
+            def say(done: float, total: float, words: str = "", begin: int = count, label: str = f"{name}, {setting}") -> None:
+                progress(begin + done / max(1, total), len(whole), f"{label}: {words}")
 
             result = _try(name, store, setting, settings, say)
             kept.keep(result, identity)
@@ -97,7 +96,7 @@ def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings
             if recording.facts["exit_code"]:
                 return {"status": "not judged", "reason": (errors.read_text().splitlines() or ["the workload failed"])[-1]}
             check = join(_command("serve", name, settings.python, setting))
-            row = StoreCuts(recording, folder, check, store.exclude, settings, progress).row()
+            row = StoreCuts(recording, folder, check, store.exclude, settings, progress).row(store.settings[setting]["promises"])
         except FlashsimError as problem:
             return {"status": "not judged", "reason": str(problem).replace(str(folder), ".")}
     return row | {"seconds": round(time.monotonic() - begin, 1), "cpu_seconds": round(sum(os.times()[:4]) - used, 1)}
@@ -126,31 +125,35 @@ class StoreCuts:
         self, recording: Recording, folder: Path, check: str, exclude: Sequence[str], settings: SurveySettings, progress: Progress
     ) -> None:
         self._recording, self._folder, self._settings, self._progress = recording, folder, settings, progress
-        self._check = check, DriveRules(), settings.outcomes, settings.seed, _LIMIT, exclude, True
-        self._after = snapshot(folder)
+        self._check, self._exclude, self._after = check, exclude, snapshot(folder)
 
-    def row(self) -> Row:
-        """What cuts leave: images that were tried and that fail, by kind, the smallest failure of each kind, and the sync that mends it."""
-        report = self._report(self._recording)
+    def row(self, promises: str) -> Row:
+        """What cuts leave: images that were tried and that fail, by kind, the smallest failure of each kind, and the sync that mends it.
+
+        Where there are promises, what breaks none is not mended.
+        """
+        report = self._report(self._recording, self._settings.outcomes)
         smallest, number = {}, _count(report)
         for each in sorted(report.failures, key=lambda each: len(each.recipe), reverse=True):
-            smallest[_kind(each.answer.code)] = {"cut": each.call, "recipe": each.recipe, "says": each.output.partition("\n")[0]}
+            call, *recipe = (line.replace(f"{self._folder.parent}/printed", "standard output") for line in (each.call, *each.recipe))
+            smallest[_kind(each.answer.code)] = {"cut": call, "recipe": recipe, "says": each.output.partition("\n")[0]}
         row: Row = {"status": "tried", "calls": report.calls, "outcomes": report.cuts, "images": report.images, "share": report.share}
         row |= {"is_complete": report.is_complete, "failing": number, "smallest": smallest, "missed": list(report.missed)}
-        return row | {"mends": self._mends(set(number))}
+        return row | {"mends": self._mends({kind for kind in number if not promises or is_broken(kind, promises)})}
 
-    def _report(self, recording: Recording) -> CutReport:
-        cuts = PowerCuts(recording, self._folder, {}, self._after, *self._check)
-        return cuts.run(self._progress, self._settings.jobs)
+    def _report(self, recording: Recording, outcomes: int) -> CutReport:
+        of = recording, self._folder, {}, self._after, self._check, DriveRules(), outcomes, self._settings.seed, _LIMIT, self._exclude, True
+        return PowerCuts(*of).run(self._progress, self._settings.jobs)
 
     def _mends(self, kinds: set[str]) -> dict[str, str]:
         """For each kind of failure the first of `MENDS` with which it does not occur; a kind that occurs with all is left out."""
         mends = dict[str, str]()
         for words, places in MENDS.items():
-            if left := kinds - set(mends):
-                rows = with_syncs(self._recording.table.to_pylist(), f"{self._folder}/", places)
-                report = self._report(replace(self._recording, table=pa.Table.from_pylist(list(rows), schema=SCHEMA)))
-                mends |= dict.fromkeys(left - set(_count(report)), words)
+            rows = list(with_syncs(self._recording.table.to_pylist(), f"{self._folder}/", places))
+            recording, left = replace(self._recording, table=pa.Table.from_pylist(rows, schema=SCHEMA)), kinds - set(mends)
+            for outcomes in (self._settings.outcomes // 4, self._settings.outcomes):  # most do not help, which few outcomes show
+                left -= set(_count(self._report(recording, outcomes))) if left and outcomes else set()
+            mends |= dict.fromkeys(left, words)
         return mends
 
 
@@ -160,6 +163,11 @@ def _count(report: CutReport) -> dict[str, int]:
     for each in report.failures:
         number[_kind(each.answer.code)] += each.count
     return dict(number)
+
+
+def is_broken(kind: str, promises: str) -> bool:
+    """Whether a kind of failure breaks one of a setting's promises."""
+    return not set(BREAKS[kind].split()).isdisjoint(promises.split())
 
 
 def _kind(code: int) -> str:
