@@ -217,28 +217,22 @@ def serve(store: EmbeddedStore, setting: str) -> None:
         folder, printed = line.rstrip("\n").split("\t")
         with open(printed, encoding="ascii") as file:
             acknowledged = max(map(int, file), default=0)
-        reading, writing = os.pipe()
         if not (child := os.fork()):
             signal.alarm(_LIMIT)
             os.chdir(folder)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            output = os.dup(1)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where libraries print
             code, words = _look(store, setting, acknowledged)
-            os.write(writing, f"{code} {words[:_LONGEST]}".encode())
+            os.write(output, f"{code} {words[:_LONGEST]}".strip().encode() + b"\n")
             os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading, encoding="utf-8", errors="replace") as pipe:
-            answer = pipe.read()
-        _, status = os.waitpid(child, 0)
-        if not answer:
-            how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit code {os.WEXITSTATUS(status)}"
-            answer = f"{CLOSED if acknowledged else CLOSED_EMPTY} the library ended the process: {how}"
-        print("0" if answer.startswith("0") else answer, flush=True)
+        if status := os.waitpid(child, 0)[1]:
+            print(f"{CLOSED if acknowledged else CLOSED_EMPTY} the library ended the process: signal {status & 127}", flush=True)
 
 
 def show_version(store: EmbeddedStore, _: str) -> None:
     """Print the version of a store's package; the exit code is 1 if it is not installed."""
     module = importlib.import_module(store.module)
-    own = f"Python {'.'.join(map(str, sys.version_info[:3]))}" + (f", SQLite {module.sqlite_version}" if store.module == "sqlite3" else "")
+    own = getattr(module, "sqlite_version", f"Python {sys.version.split()[0]}")
     print(importlib.metadata.version(store.distribution) if store.distribution else own)
 
 

@@ -1,18 +1,17 @@
 """The verdict on a store under power cuts, and the page of all of them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from flashsim.apps.programs.store_survey import MENDS, is_broken
 
-#: Kinds of failure in words, as they stand behind a store's name.
+#: Kinds of failure in words, the worst first.
 _WORDS = {
-    "lost": "loses acknowledged transactions",
-    "damaged": "damages acknowledged data",
-    "closed": "does not open",
-    "closed_empty": "does not open after a cut before its first commit",
-    "torn": "shows a part of an unacknowledged transaction",
+    "lost": "acknowledged transactions are lost",
+    "damaged": "acknowledged data is damaged",
+    "closed": "the store does not open",
+    "closed_empty": "the store does not open if it was cut before its first commit",
+    "torn": "a part of an unacknowledged transaction is visible",
 }
 
 
@@ -58,5 +57,5 @@ def page(rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, Any]) -> st
         "broken_kinds": broken_kinds,
         "number": _number,
     }
-    about |= {"date": datetime.now(UTC).date(), "parameters": provenance["parameters"], "flashsim": provenance["flashsim"]}
+    about |= {name: provenance[name] for name in ("parameters", "seed", "flashsim", "created")}
     return environment.get_template("store_page.md.j2").render(about) + "\n"

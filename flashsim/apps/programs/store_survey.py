@@ -91,10 +91,10 @@ def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings
         folder = Path(place, "files").resolve()
         folder.mkdir()
         try:
-            with _output_to(Path(place, "printed")) as errors:
+            with _output_to(Path(place, "printed"), Path(place, "errors")):
                 recording = recorder.record(_command("run", name, settings.python, setting), contents=True, folder=folder, before={})
             if recording.facts["exit_code"]:
-                return {"status": "not judged", "reason": (errors.read_text().splitlines() or ["the workload failed"])[-1]}
+                return {"status": "not judged", "reason": (Path(place, "errors").read_text().splitlines() or ["the workload failed"])[-1]}
             check = join(_command("serve", name, settings.python, setting))
             row = StoreCuts(recording, folder, check, store.exclude, settings, progress).row(store.settings[setting]["promises"])
         except FlashsimError as problem:
@@ -103,19 +103,18 @@ def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings
 
 
 @contextmanager
-def _output_to(path: Path) -> Iterator[Path]:
-    """Let programs that are started print to a file, and their errors to another, which is given."""
-    errors = path.with_suffix(".errors")
-    own = [os.dup(1), os.dup(2)]
-    with path.open("wb") as file, errors.open("wb") as error_file:
-        for number, target in enumerate((file, error_file), 1):
-            os.dup2(target.fileno(), number)
-        try:
-            yield errors
-        finally:
-            for number, descriptor in enumerate(own, 1):
-                os.dup2(descriptor, number)
-                os.close(descriptor)
+def _output_to(*paths: Path) -> Iterator[None]:
+    """Let programs that are started print to a file, and their errors to another."""
+    own = [(number, os.dup(number)) for number, _ in enumerate(paths, 1)]
+    try:
+        for number, path in enumerate(paths, 1):
+            with path.open("wb") as file:
+                os.dup2(file.fileno(), number)
+        yield
+    finally:
+        for number, descriptor in own:
+            os.dup2(descriptor, number)
+            os.close(descriptor)
 
 
 class StoreCuts:

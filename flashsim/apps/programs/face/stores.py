@@ -1,5 +1,6 @@
 """``flashsim stores`` and ``fs.stores``: what a power cut leaves of embedded stores."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +8,13 @@ from typing import Annotated, Any
 
 import pandas as pd
 
-from flashsim.apps.programs.embedded_stores import STORES
+from flashsim.apps.programs.embedded_stores import STORES, store_of
 from flashsim.apps.programs.store_page import page, verdict
 from flashsim.apps.programs.store_survey import SurveySettings, survey
 from flashsim.core.activity import activity
+from flashsim.core.errors import RefusedError, UnknownNameError, in_one_line
 from flashsim.core.processes import cores
+from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Name, Names
@@ -42,23 +45,39 @@ class StoresOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         """A verdict for each setting."""
-        yield from (self.title, "", self.summary()[["store", "setting", "version", "images", "verdict"]])
+        rows = self.summary().to_dict("records")
+        yield from (self.title, "", Table.of(rows, same("store", "setting", "version", "images", "verdict")))
         yield Explanation("--page writes what was tried and lost, and how; --json has all.")
+
+
+def _stores(value: Any, parameter: str) -> list[str]:
+    names = fields.each(fields.text)(value, parameter)
+    for name in names:
+        if name not in STORES and not name.endswith(".py"):
+            raise UnknownNameError("store", name, list(STORES))
+        try:
+            store_of(name)
+        except Exception as problem:  # of a file of the user's own
+            raise RefusedError(f"{parameter}: {name}: {in_one_line(problem)}") from None
+    return list(dict.fromkeys(names))
+
+
+def _python(value: Any, parameter: str) -> str:
+    if not (path := shutil.which(fields.text(value, parameter))):
+        raise RefusedError(f"{parameter}: no program {value!r}")
+    return path
 
 
 @operation
 def stores(
     store: Annotated[
         Any,
-        Names(
-            "Stores; all by default. A file that defines a dictionary STORE is one, too.",
-            "STORE",
-            argument=True,
-            completes=(lambda: STORES,),
-        ),
+        Names("Stores, or files that define one; all by default.", "STORE", argument=True, parse=_stores, completes=(lambda: STORES,)),
     ] = None,
     *,
-    python: Annotated[str | None, Name("The Python that has the stores' packages; by default the one that runs flashsim.", "FILE")] = None,
+    python: Annotated[
+        str | None, Name("The Python that has the stores' packages; by default the one that runs flashsim.", "FILE", parse=_python)
+    ] = None,
     outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = 100,
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
@@ -82,4 +101,4 @@ def stores(
     settings = SurveySettings(python or sys.executable, outcomes, seed, jobs or cores(), fresh)
     with activity("stores") as progress:
         rows = list(survey(names, settings, progress))
-    return StoresOutcome(rows, f"Power cuts of {len(set(names))} stores in {len(rows)} settings")
+    return StoresOutcome(rows, f"Power cuts of {len(names)} stores in {len(rows)} settings")
