@@ -27,8 +27,8 @@ from traces.calls.schema import SCHEMA, Recording
 
 #: Kinds of failure by the check's exit code.  A check that has no answer, as it takes too long, counts as a store that does not open.
 KINDS = {LOST: "lost", CLOSED: "closed", TORN: "torn", DAMAGED: "damaged", CLOSED_EMPTY: "closed_empty"}
-#: Promises that a failure breaks, if the setting has one of them.
-BREAKS = {"lost": "durable", "closed": "opens", "torn": "atomic values", "damaged": "durable atomic values", "closed_empty": "opens"}
+#: Promises that a failure breaks, if the setting has one of them; of a store that is being made documents say nothing.
+BREAKS = {"lost": "durable", "closed": "opens", "torn": "atomic values", "damaged": "durable atomic values", "closed_empty": ""}
 #: Seconds that a check may take, with the start of the process that it stays in.
 _LIMIT = 60.0
 #: Syncs that may mend a store, in words, and where `with_syncs` adds them; the simplest first.
@@ -129,7 +129,7 @@ class StoreCuts:
     def row(self, promises: str) -> Row:
         """What cuts leave: images that were tried and that fail, by kind, the smallest failure of each kind, and the sync that mends it.
 
-        Where there are promises, what breaks none is not mended.
+        Where there are promises, what is lost though none of them is broken is not mended.
         """
         report = self._report(self._recording, self._settings.outcomes)
         smallest, number = {}, _count(report)
@@ -138,7 +138,9 @@ class StoreCuts:
             smallest[_kind(each.answer.code)] = {"cut": call, "recipe": recipe, "says": each.output.partition("\n")[0]}
         row: Row = {"status": "tried", "calls": report.calls, "outcomes": report.cuts, "images": report.images, "share": report.share}
         row |= {"is_complete": report.is_complete, "failing": number, "smallest": smallest, "missed": list(report.missed)}
-        return row | {"mends": self._mends({kind for kind in number if not promises or is_broken(kind, promises)})}
+        return row | {
+            "mends": self._mends({kind for kind in number if not promises or kind == "closed_empty" or is_broken(kind, promises)})
+        }
 
     def _report(self, recording: Recording, outcomes: int) -> CutReport:
         of = recording, self._folder, {}, self._after, self._check, DriveRules(), outcomes, self._settings.seed, _LIMIT, self._exclude, True
