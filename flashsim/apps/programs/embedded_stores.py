@@ -162,7 +162,10 @@ _CALLS: dict[str, tuple[Callable[..., Any], ...]] = {
     "zarr": (lambda store, values, _: store.attrs.update(values), lambda store: dict(store.attrs)),
 }
 with open(__file__.replace(".py", ".toml"), "rb") as _file:
-    STORES = {name: EmbeddedStore(*_CALLS.get(name, ()), **about) for name, about in tomllib.load(_file).items()}
+    _parts: dict[str, dict[str, Any]] = tomllib.load(_file)
+STORES = {
+    name: EmbeddedStore(**about | dict(zip(("commit", "read"), _CALLS.get(name, ()), strict=False))) for name, about in _parts.items()
+}
 
 
 def store_of(name: str) -> EmbeddedStore:

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -66,13 +66,16 @@ def survey(names: Sequence[str], settings: SurveySettings, progress: Progress) -
         if result is None and versions[name] is None:
             result = {"status": "not installed"}
         elif result is None:
-
-            def say(done: float, total: float, words: str = "", begin: int = count, label: str = f"{name}, {setting}") -> None:
-                progress(begin + done / max(1, total), len(whole), f"{label}: {words}")
-
-            result = _try(name, store, setting, settings, say)
+            result = _try(name, store, setting, settings, _part_of(progress, count, len(whole), f"{name}, {setting}"))
             kept.keep(result, identity)
         yield row | result
+
+
+def _part_of(progress: Progress, begin: int, whole: int, label: str) -> Progress:
+    def say(done: float, total: float, message: str = "") -> None:
+        progress(begin + done / max(1, total), whole, f"{label}: {message}")
+
+    return say
 
 
 def _command(action: str, name: str, python: str, setting: str = "") -> list[str]:
@@ -95,8 +98,13 @@ def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings
                 recording = recorder.record(_command("run", name, settings.python, setting), contents=True, folder=folder, before={})
             if recording.facts["exit_code"]:
                 return {"status": "not judged", "reason": (Path(place, "errors").read_text().splitlines() or ["the workload failed"])[-1]}
-            check = join(_command("serve", name, settings.python, setting))
-            row = StoreCuts(recording, folder, check, store.exclude, settings, progress).row(store.settings[setting]["promises"])
+            check, before, after = join(_command("serve", name, settings.python, setting)), dict[str, bytes](), snapshot(folder)
+
+            def cut(calls: Recording, outcomes: int) -> CutReport:
+                of = calls, folder, before, after, check, DriveRules(), outcomes, settings.seed, _LIMIT, store.exclude, True
+                return PowerCuts(*of).run(progress, settings.jobs)
+
+            row = StoreCuts(recording, folder, cut, settings.outcomes).row(store, setting)
         except FlashsimError as problem:
             return {"status": "not judged", "reason": str(problem).replace(str(folder), ".")}
     return row | {"seconds": round(time.monotonic() - begin, 1), "cpu_seconds": round(sum(os.times()[:4]) - used, 1)}
@@ -117,43 +125,39 @@ def _output_to(*paths: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-class StoreCuts:
+class StoreCuts(NamedTuple):
     """Power cuts of one recorded workload, as it is or with syncs that it did not make."""
 
-    def __init__(
-        self, recording: Recording, folder: Path, check: str, exclude: Sequence[str], settings: SurveySettings, progress: Progress
-    ) -> None:
-        self._recording, self._folder, self._settings, self._progress = recording, folder, settings, progress
-        self._check, self._exclude, self._after = check, exclude, snapshot(folder)
+    recording: Recording
+    folder: Path
+    #: Cuts of a recording, with so many outcomes each at most, and how many these are.
+    cut: Callable[[Recording, int], CutReport]
+    outcomes: int
 
-    def row(self, promises: str) -> Row:
+    def row(self, store: embedded_stores.EmbeddedStore, setting: str) -> Row:
         """What cuts leave: images that were tried and that fail, by kind, the smallest failure of each kind, and the sync that mends it.
 
-        Where there are promises, what is lost though none of them is broken is not mended.
+        Failures that break no promise of a store that has promises are not mended: another setting is.
         """
-        report = self._report(self._recording, self._settings.outcomes)
+        report = self.cut(self.recording, self.outcomes)
         smallest, number = {}, _count(report)
         for each in sorted(report.failures, key=lambda each: len(each.recipe), reverse=True):
-            call, *recipe = (line.replace(f"{self._folder.parent}/printed", "standard output") for line in (each.call, *each.recipe))
+            call, *recipe = (line.replace(f"{self.folder.parent}/printed", "standard output") for line in (each.call, *each.recipe))
             smallest[_kind(each.answer.code)] = {"cut": call, "recipe": recipe, "says": each.output.partition("\n")[0]}
         row: Row = {"status": "tried", "calls": report.calls, "outcomes": report.cuts, "images": report.images, "share": report.share}
         row |= {"is_complete": report.is_complete, "failing": number, "smallest": smallest, "missed": list(report.missed)}
-        return row | {
-            "mends": self._mends({kind for kind in number if not promises or kind == "closed_empty" or is_broken(kind, promises)})
-        }
+        promises, is_silent = store.settings[setting]["promises"], not any(each["promises"] for each in store.settings.values())
+        return row | {"mends": self.mends({kind for kind in number if is_silent or kind == "closed_empty" or is_broken(kind, promises)})}
 
-    def _report(self, recording: Recording, outcomes: int) -> CutReport:
-        of = recording, self._folder, {}, self._after, self._check, DriveRules(), outcomes, self._settings.seed, _LIMIT, self._exclude, True
-        return PowerCuts(*of).run(self._progress, self._settings.jobs)
-
-    def _mends(self, kinds: set[str]) -> dict[str, str]:
-        """For each kind of failure the first of `MENDS` with which it does not occur; a kind that occurs with all is left out."""
-        mends = dict[str, str]()
+    def mends(self, kinds: set[str]) -> dict[str, str]:
+        """For each kind of failure the first of `MENDS` with which it does not occur, none for one that occurs with all."""
+        mends = dict.fromkeys(kinds, "")
         for words, places in MENDS.items():
-            rows = list(with_syncs(self._recording.table.to_pylist(), f"{self._folder}/", places))
-            recording, left = replace(self._recording, table=pa.Table.from_pylist(rows, schema=SCHEMA)), kinds - set(mends)
-            for outcomes in (self._settings.outcomes // 4, self._settings.outcomes):  # most do not help, which few outcomes show
-                left -= set(_count(self._report(recording, outcomes))) if left and outcomes else set()
+            rows = with_syncs(self.recording.table.to_pylist(), f"{self.folder}/", places)
+            changed = replace(self.recording, table=pa.Table.from_pylist(list(rows), schema=SCHEMA))
+            left = {kind for kind in kinds if not mends[kind]}
+            for outcomes in (self.outcomes // 4, self.outcomes):  # most do not help, which few outcomes show
+                left -= set(_count(self.cut(changed, outcomes))) if left and outcomes else set()
             mends |= dict.fromkeys(left, words)
         return mends
 

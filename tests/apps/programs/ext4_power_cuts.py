@@ -1,4 +1,4 @@
-"""Power cuts of embedded stores on ext4: on a loop device over a file that ``nbdfuse`` serves from a simulated drive, whose writes are logged.
+"""Power cuts of embedded stores on ext4: on a loop device over a file that ``nbdfuse`` serves from a simulated drive, which logs writes.
 
 A cut leaves the writes that the drive had by then: all of them, those before its last flush, or these and any of the others, which may be
 torn between pages of 4 KiB.  Each such image is mounted, which replays the journal, and the store's own check looks at it.
