@@ -9,6 +9,7 @@ import signal
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from operator import or_
 from runpy import run_path
@@ -38,7 +39,11 @@ def _put_each(store: Any, values: Mapping[str, str], _: str = "") -> None:
 
 
 def _get_each(store: Any) -> dict[str, Any]:
-    return {key: value for key in _STATES[-1] if (value := store.get(key)) is not None}
+    values = dict[str, Any]()
+    for key in _STATES[-1]:
+        with suppress(KeyError):
+            values[key] = store[key]
+    return {key: value for key, value in values.items() if value is not None}
 
 
 class EmbeddedStore(NamedTuple):
@@ -57,6 +62,7 @@ class EmbeddedStore(NamedTuple):
     distribution: str = ""
     settings: Mapping[str, Mapping[str, Any]] = {}
     source: str = ""
+    imports: Sequence[str] = ()
     exclude: Sequence[str] = ()
 
     def open_in(self, setting: str) -> Any:
@@ -215,7 +221,8 @@ def _look(store: EmbeddedStore, setting: str, acknowledged: int) -> tuple[int, s
 
 def serve(store: EmbeddedStore, setting: str) -> None:
     """Answer for images (`flashsim.apps.programs.check_server`), for each in a process of its own, which a library may end."""
-    importlib.import_module(store.module)
+    for module in (store.module, *store.imports):
+        importlib.import_module(module)
     for line in sys.stdin:
         folder, printed = line.rstrip("\n").split("\t")
         with open(printed, encoding="ascii") as file:

@@ -78,7 +78,7 @@ def stores(
     python: Annotated[
         str | None, Name("The Python that has the stores' packages; by default the one that runs flashsim.", "FILE", parse=_python)
     ] = None,
-    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = 100,
+    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = 60,
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
