@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -28,18 +29,23 @@ from flashsim.core.rng import generator
 PAGE, MIB = 4096, 1 << 20
 #: Bytes of the file system.
 SIZE = 48 * MIB
-#: The workload's output with the time of each line, and the store's log; it waits after each commit until ext4 has written by itself.
+#: The workload's output with the time of each line, after which it is stopped until ext4 has written its journal by itself.
 SCRIPT = """
 set -e
 nbdfuse drive/raw "$uri" & until test -f drive/raw; do kill -0 $!; sleep 0.05; done
 mkfs.ext4 -q -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 drive/raw {blocks}
 mount -o loop,commit=1 drive/raw disk
 mkdir disk/files; sync; date +%s%N > mounted
-(cd disk/files; {run}) | {python} -u -c '
-import sys, time
-for line in sys.stdin: print(time.time_ns(), line, end="", flush=True)
-' > printed
-sleep {wait}
+{python} -c '
+import subprocess, signal, sys, time
+with subprocess.Popen(sys.argv[1:], cwd="disk/files", stdout=subprocess.PIPE, text=True) as run, open("printed", "w") as printed:
+    for line in run.stdout:
+        print(time.time_ns(), line, end="", file=printed)
+        run.send_signal(signal.SIGSTOP)
+        time.sleep({pause})
+        run.send_signal(signal.SIGCONT)
+' {run}
+sleep {pause}
 umount disk; fusermount3 -u drive
 """
 
@@ -71,13 +77,13 @@ class LoggedContent(MemoryContent):
         LOG.append(Entry(time.time_ns(), 0, b""))
 
 
-def record(name: str, setting: str, python: str, wait: float) -> tuple[int, list[tuple[int, int]]]:
+def record(name: str, setting: str, python: str, pause: float) -> tuple[int, list[tuple[int, int]]]:
     """Run a workload; the number of entries before it, and the acknowledgements with their times."""
     LOG.clear()
     for folder in ("drive", "disk"):
         Path(folder).mkdir(exist_ok=True)
-    run = subprocess.list2cmdline([python, "-B", embedded_stores.__file__, "run", name, setting])
-    Path("script.sh").write_text(SCRIPT.format(blocks=SIZE // PAGE, run=run, python=sys.executable, wait=wait))
+    run = shlex.join([python, "-B", embedded_stores.__file__, "run", name, setting])
+    Path("script.sh").write_text(SCRIPT.format(blocks=SIZE // PAGE, run=run, python=sys.executable, pause=pause))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "MemoryContent", LoggedContent)
         served = fs.device_serve("intel-x25e-64gb", run="sh script.sh", time_scale=0.0, empty=True)
@@ -116,9 +122,9 @@ def images(begin: int, seed: int, each: int = 2) -> Iterator[tuple[int, str, byt
             yield when, how, bytes(image)
 
 
-def judge(name: str, setting: str, python: str = sys.executable, wait: float = 8.0, most: int = 400, seed: int = 0) -> dict[str, Any]:
+def judge(name: str, setting: str, python: str = sys.executable, pause: float = 1.5, most: int = 400, seed: int = 0) -> dict[str, Any]:
     """Images that were checked, and that fail, by kind and by how much of the drive's cache was lost; needs root and loop devices."""
-    begin, acknowledged = record(name, setting, python, wait)
+    begin, acknowledged = record(name, setting, python, pause)
     whole = list(dict.fromkeys((image, tuple(n for t, n in acknowledged if t <= when), how) for when, how, image in images(begin, seed)))
     chosen = whole if len(whole) <= most else [whole[at] for at in sorted(generator(seed, "which").choice(len(whole), most, replace=False))]
     failing, words = Counter[str](), dict[str, str]()
