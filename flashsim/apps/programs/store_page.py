@@ -1,6 +1,8 @@
 """The verdict on a store under power cuts, and the page of all of them."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from flashsim.apps.programs.store_survey import MENDS, is_broken
@@ -47,15 +49,10 @@ def page(rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, Any]) -> st
     )
     tried = [row for row in rows if row["status"] == "tried"]
     stores = {name: [row for row in tried if row["store"] == name] for name in dict.fromkeys(row["store"] for row in tried)}
-    about = {
-        "rows": rows,
-        "tried": tried,
-        "stores": stores,
-        "words": _WORDS,
-        "mends": MENDS,
-        "verdict": verdict,
-        "broken_kinds": broken_kinds,
-        "number": _number,
-    }
+    with Path(__file__).with_name("embedded_stores_on_ext4.toml").open("rb") as file:
+        ext4 = tomllib.load(file)
+    there = {tuple(each[name] for name in ("store", "setting", "version")): each for each in ext4.pop("tried")}
+    about: dict[str, Any] = {"rows": rows, "tried": tried, "stores": stores, "words": _WORDS, "mends": MENDS, "ext4": ext4, "there": there}
+    about |= {"verdict": verdict, "broken_kinds": broken_kinds, "number": _number}
     about |= {name: provenance[name] for name in ("parameters", "seed", "flashsim", "created")}
     return environment.get_template("store_page.md.j2").render(about) + "\n"

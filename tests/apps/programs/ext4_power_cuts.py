@@ -128,26 +128,23 @@ def judge(name: str, setting: str, python: str = sys.executable, pause: float = 
     whole = list(dict.fromkeys((image, tuple(n for t, n in acknowledged if t <= when), how) for when, how, image in images(begin, seed)))
     chosen = whole if len(whole) <= most else [whole[at] for at in sorted(generator(seed, "which").choice(len(whole), most, replace=False))]
     failing, words = Counter[str](), dict[str, str]()
-    server = subprocess.Popen(
-        [python, "-B", embedded_stores.__file__, "serve", name, setting], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert server.stdin and server.stdout
-    for image, numbers, how in chosen:
-        Path("image").write_bytes(image)
-        Path("acknowledged").write_text("".join(f"{number}\n" for number in numbers))
-        subprocess.run(["mount", "-o", "loop", "image", "disk"], check=True)
-        try:
-            server.stdin.write(f"{os.path.abspath('disk/files')}\t{os.path.abspath('acknowledged')}\n")
-            server.stdin.flush()
-            code, _, answer = server.stdout.readline().strip().partition(" ")
-        finally:
-            while subprocess.run(["umount", "disk"], stderr=subprocess.DEVNULL).returncode:
-                time.sleep(0.01)  # the process that looked has not ended yet
-        if code != "0":
-            failing[f"{KINDS[int(code)]}, {how}"] += 1
-            words.setdefault(KINDS[int(code)], answer)
-    server.stdin.close()
-    server.wait()
+    serve = [python, "-B", embedded_stores.__file__, "serve", name, setting]
+    with subprocess.Popen(serve, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin and server.stdout
+        for image, numbers, how in chosen:
+            Path("image").write_bytes(image)
+            Path("acknowledged").write_text("".join(f"{number}\n" for number in numbers))
+            subprocess.run(["mount", "-o", "loop", "image", "disk"], check=True)
+            try:
+                print(os.path.abspath("disk/files"), os.path.abspath("acknowledged"), sep="\t", file=server.stdin, flush=True)
+                code, _, answer = server.stdout.readline().strip().partition(" ")
+            finally:
+                while subprocess.run(["umount", "disk"], stderr=subprocess.DEVNULL).returncode:
+                    time.sleep(0.01)  # the process that looked has not ended yet
+            if code != "0":
+                failing[f"{KINDS[int(code)]}, {how}"] += 1
+                words.setdefault(KINDS[int(code)], answer)
+        server.stdin.close()
     return {"entries": len(LOG) - begin, "images": len(chosen), "failing": dict(failing), "words": words}
 
 
