@@ -30,8 +30,8 @@ def verdict(row: Mapping[str, Any]) -> str:
         return "every image passes"
     broken = broken_kinds(row)
     rest = [words for kind, words in _WORDS.items() if kind in row["failing"] and kind not in broken]
-    parts = [f"against its documents: {', '.join(_WORDS[kind] for kind in broken)}"] if broken else []
-    return "; ".join([*parts, *([f"not excluded by its documents: {', '.join(rest)}"] if rest else [])])
+    parts = {"against its documents": [_WORDS[kind] for kind in broken], "not excluded by its documents": rest}
+    return "; ".join(f"{words}: {', '.join(kinds)}" for words, kinds in parts.items() if kinds)
 
 
 def _number(row: Mapping[str, Any], *kinds: str) -> str:

@@ -98,7 +98,7 @@ def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings
                 recording = recorder.record(_command("run", name, settings.python, setting), contents=True, folder=folder, before={})
             if recording.facts["exit_code"]:
                 return {"status": "not judged", "reason": (Path(place, "errors").read_text().splitlines() or ["the workload failed"])[-1]}
-            check, before, after = join(_command("serve", name, settings.python, setting)), dict[str, bytes](), snapshot(folder)
+            check, before, after = f"exec {join(_command('serve', name, settings.python, setting))}", dict[str, bytes](), snapshot(folder)
 
             def cut(calls: Recording, outcomes: int) -> CutReport:
                 of = calls, folder, before, after, check, DriveRules(), outcomes, settings.seed, _LIMIT, store.exclude, True
