@@ -191,7 +191,7 @@ def judge(there: Mapping[str, str], acknowledged: int, promise: str) -> tuple[in
     if any(value not in [state.get(key) for state in states] for key, value in there.items()):
         return (TORN, "a value that was not acknowledged is damaged") if is_kept else (DAMAGED, "an acknowledged value is damaged")
     if is_kept:
-        return (0, "") if "values" in promise or not promise else (TORN, "a part of a transaction is there")
+        return (TORN, "a part of a transaction is there") if "atomic" in promise else (0, "")
     return (DAMAGED, "transactions are mixed") if "atomic" in promise else (LOST, "an acknowledged value is gone or older")
 
 
