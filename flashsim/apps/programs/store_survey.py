@@ -100,9 +100,9 @@ def _try(name: str, store: embedded_stores.EmbeddedStore, setting: str, settings
                 return {"status": "not judged", "reason": (Path(place, "errors").read_text().splitlines() or ["the workload failed"])[-1]}
             check, before, after = f"exec {join(_command('serve', name, settings.python, setting))}", dict[str, bytes](), snapshot(folder)
 
-            def cut(calls: Recording, outcomes: int) -> CutReport:
+            def cut(calls: Recording, outcomes: int, recipes: bool = False) -> CutReport:
                 of = calls, folder, before, after, check, DriveRules(), outcomes, settings.seed, _LIMIT, store.exclude, True
-                return PowerCuts(*of).run(progress, settings.jobs)
+                return PowerCuts(*of).run(progress, settings.jobs, recipes=recipes)
 
             row = StoreCuts(recording, folder, cut, settings.outcomes).row(store, setting)
         except FlashsimError as problem:
@@ -130,8 +130,8 @@ class StoreCuts(NamedTuple):
 
     recording: Recording
     folder: Path
-    #: Cuts of a recording, with so many outcomes each at most, and how many these are.
-    cut: Callable[[Recording, int], CutReport]
+    #: Cuts of a recording, with so many outcomes each at most, and perhaps with recipes of failures; and how many these are.
+    cut: Callable[..., CutReport]
     outcomes: int
 
     def row(self, store: embedded_stores.EmbeddedStore, setting: str) -> Row:
@@ -139,7 +139,7 @@ class StoreCuts(NamedTuple):
 
         Failures that break no promise of a store that has promises are not mended: another setting is.
         """
-        report = self.cut(self.recording, self.outcomes)
+        report = self.cut(self.recording, self.outcomes, recipes=True)
         smallest, number = {}, _count(report)
         for each in sorted(report.failures, key=lambda each: len(each.recipe), reverse=True):
             call, *recipe = (line.replace(f"{self.folder.parent}/printed", "standard output") for line in (each.call, *each.recipe))
