@@ -23,6 +23,7 @@ from flashsim.apps.programs.face.advise import advise as advise
 from flashsim.apps.programs.face.fleet import fleet as fleet
 from flashsim.apps.programs.face.record import crash as crash
 from flashsim.apps.programs.face.record import record as record
+from flashsim.apps.programs.face.stores import stores as stores
 from flashsim.apps.serving.command import device_serve as device_serve
 from flashsim.apps.smart.face.smart import smart as smart
 from flashsim.apps.watching.face.tiny_drive import tiny_drive as tiny_drive

@@ -5,4 +5,5 @@ COMMANDS = {
     "advise": "face.advise:advise",
     "fleet": "face.fleet:fleet",
     "crash": "face.record:crash",
+    "stores": "face.stores:stores",
 }

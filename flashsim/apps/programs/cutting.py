@@ -98,8 +98,8 @@ class PowerCuts:
         self._effects = list[int]()
         self._copy()
 
-    def run(self, progress: Progress, jobs: int, most_failures: int = 5) -> CutReport:
-        """Check every image that a cut can leave, each once.
+    def run(self, progress: Progress, jobs: int, most_failures: int = 5, recipes: bool = True) -> CutReport:
+        """Check every image that a cut can leave, each once; without `recipes` failures have all that was lost.
 
         Raises
         ------
@@ -111,6 +111,7 @@ class PowerCuts:
             ExitStack() as stack,
             ThreadPoolExecutor(jobs) as pool,
         ):
+            self._searches = 0 if recipes else _SEARCHES
             permissions = modes(self.folder)
             for number in range(jobs):
                 folder = ImageFolder(Path(place), number, permissions)

@@ -61,6 +61,7 @@ COMMANDS = (
     "advise",
     "fleet",
     "crash",
+    "stores",
     "device",
     "device list",
     "device show",
@@ -188,7 +189,7 @@ def test_every_help_text_fits_a_terminal_and_every_example_is_read(here: Path) -
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_examples_and_they_run(command: str, here: Path) -> None:
-    if command in ("record", "crash") and not shutil.which("strace"):
+    if command in ("record", "crash", "stores") and not shutil.which("strace"):
         pytest.skip("strace is not installed")
     if command == "check":
         Path("mine.py").write_text(PLAIN)
