@@ -1,4 +1,4 @@
-"""Tables of io-tracer (github.com/cacheMon/io-tracer, ``docs/TRACE_FORMAT.md``), with or without a line of names.
+"""Tables of io-tracer (cacheMon on GitHub, its document on output formats), with or without a line of names.
 
 Block events (``ds_*.csv.gz``) are requests, which begin their latency before the time of their line.  Events of files (``fs_*.csv.gz``) are
 calls, whose requests a host causes as in `traces.format.calls`.  Versions of the tool differ in the columns after the eighth.
@@ -9,7 +9,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from traces.format._text import DeviceNumbers, looks_like
 from traces.format.base import Example
 from traces.format.calls import RecordingInText
 
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?"
 _BLOCK_NAMES = "timestamp,pid,command,sector,operation,size,latency_ms,tid"
 _FILE_NAMES = "timestamp,operation,pid,command,filename,size,inode,flags"
@@ -62,8 +63,7 @@ def _events(lines: Iterable[str], source: Path, names: str, more: Mapping[int, l
 
 def _nanoseconds(text: str) -> int:
     """A time as ns since 1970; the zone, which the table does not tell, is taken for UTC."""
-    time = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    return (int(time.timestamp()) * 1_000_000 + time.microsecond) * MICROSECONDS
+    return (datetime.fromisoformat(text).replace(tzinfo=UTC) - _BEGIN) // timedelta(microseconds=1) * MICROSECONDS
 
 
 def _calls(lines: Iterable[str], source: Path, missed: dict[str, set[str]]) -> Iterator[dict[str, Any]]:
