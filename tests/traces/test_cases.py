@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flashsim.core.errors import DamagedFileError, FlashsimWarning
+import flashsim as fs
+from flashsim.core.errors import DamagedFileError, FlashsimError, FlashsimWarning
 from flashsim.core.request import FLUSH, READ, TRIM, WRITE
 from flashsim.core.units import KIB, SECONDS
 from traces.file.excerpt import excerpt
@@ -83,3 +84,16 @@ def test_a_file_of_two_formats_is_read_as_the_one_that_is_named(test_data: Path)
     assert sum(len(batch.pages) for batch in page_trace(excerpt(path, "arc")).batches()) == 11
     with pytest.raises(DamagedFileError, match="does not count the requests"):
         page_trace(path)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("uint64-ids", 1), ("exponent-ids", 0), ("semicolon", 1)])
+def test_a_join_of_two_files_has_the_right_rows(name: str, rows: int, test_data: Path) -> None:
+    sources = [str(test_data / "cases" / f"{name}-{side}.csv") for side in "rs"]
+    result = fs.join(*sources, "id", algorithm="grace-hash", device="ocz-core-60gb", memory="256KiB")
+    assert len(result.rows()) == rows
+
+
+def test_a_file_of_another_encoding_is_refused_by_line_and_column(test_data: Path) -> None:
+    sources = [str(test_data / "cases" / f"latin1-{side}.csv") for side in "rs"]
+    with pytest.raises(FlashsimError, match="latin1-r.csv: not UTF-8, line 2, column 1"):
+        fs.join(*sources, "id", algorithm="grace-hash", device="ocz-core-60gb", memory="256KiB")

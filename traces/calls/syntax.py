@@ -10,7 +10,7 @@ from traces.calls import schema
 _BYTE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _DESCRIPTOR = re.compile(r"(-?\d+|AT_FDCWD)(?:<((?:\\x[0-9a-f]{2})*)>)?(\(deleted\))?")
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
-_MODES = {
+MODES = {
     **{"O_DIRECT": schema.DIRECT, "O_SYNC": schema.SYNC, "O_DSYNC": schema.DSYNC, "O_APPEND": schema.APPEND},
     **{"O_CREAT": schema.CREATE, "O_TRUNC": schema.TRUNCATE, "O_EXCL": schema.EXCLUSIVE},
 }
@@ -137,4 +137,4 @@ def normal(path: str) -> str:
 
 def flags_of(words: str) -> int:
     """Flags of an open file, bits of `traces.calls.schema.FLAGS`, such as of ``O_RDWR|O_CREAT``."""
-    return sum(bit for word, bit in _MODES.items() if re.search(rf"\b{word}\b", words))
+    return sum(bit for word, bit in MODES.items() if re.search(rf"\b{word}\b", words))

@@ -18,6 +18,8 @@ from traces.format.base import read_trace, recognise
 #: Most requests from one that a request waits for to that request, where requests in between are left out.
 _BACK = 1 << 20
 _SLOWEST, _FASTEST = 1e-6, 1e6
+#: The folder of the samples that come with this package, and what stands before the name of one.
+_SAMPLES, _SAMPLE = Path(__file__).parents[1] / "samples", "sample:"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,10 @@ def excerpt(
     window: str | None = None,
     speed: float = 1,
 ) -> Excerpt:
-    """A part of a trace, as people ask for it: times with a unit, and columns of a CSV file as ``time=Stamp:ms,offset=LBA:sectors``."""
+    """A part of a trace, as people ask for it.
+
+    Times have a unit, columns of a CSV file are ``time=Stamp:ms,offset=LBA:sectors``, and ``sample:NAME`` is a sample of this package.
+    """
     if columns is not None:
         if format_name not in (None, "csv"):
             raise errors.InvalidParameterError(
@@ -83,7 +88,18 @@ def excerpt(
         format_name = f"csv:{columns}"
     numbers = (device_number,) if isinstance(device_number, int) else tuple(device_number or ())
     begin, lasts = (units.parse_duration(text, name) if text else None for text, name in ((start, "start"), (window, "window")))
-    return Excerpt(path, format_name, numbers, begin or 0, lasts, speed)
+    return Excerpt(_file_of(path), format_name, numbers, begin or 0, lasts, speed)
+
+
+def _file_of(path: str | Path) -> str | Path:
+    """The file that a path names, which may be a sample."""
+    if not str(path).startswith(_SAMPLE):
+        return path
+    files = {each.stem: each for each in sorted(_SAMPLES.glob("*.parquet"))}
+    name = str(path).removeprefix(_SAMPLE)
+    if name not in files:
+        raise errors.UnknownNameError("sample", name, files)
+    return files[name]
 
 
 #: A trace file, by its path or as an excerpt.

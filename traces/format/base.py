@@ -18,6 +18,7 @@ from flashsim.core.members import Family, optional
 from flashsim.core.request import OPERATIONS
 from flashsim.storage.packed_files import unpack_first
 from traces.file.schema import Batches, column
+from traces.format._other_tools import advice_of
 from traces.format._text import Bools, refuse_lengths
 
 
@@ -151,7 +152,7 @@ def candidates(path: str | Path, names: Collection[str] | None = None, load: Cal
         fitting = [name for name in (FORMATS.names() if names is None else names) if load(name).recognise(path)]
     except OSError as problem:
         raise MissingFileError(f"trace: cannot read {path}: {problem.strerror or problem}") from problem
-    return [name for name in fitting if not load(name).GENERIC] or fitting
+    return [name for name in fitting if not load(name).GENERIC] or ([] if advice_of(path) else fitting)
 
 
 def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:
@@ -165,6 +166,8 @@ def doubts(path: Path, names: Sequence[str], load: Callable[[str], Any]) -> str:
 
 def unknown_file(path: Path, names: Collection[str]) -> DamagedFileError:
     """A file that no format of these names fits."""
+    if advice := advice_of(path):
+        return DamagedFileError(f"trace: {path} is {advice}")
     known = f"known are {', '.join(names)}; which column of a table is what, " + option("format") + " csv " + option("columns") + " says"
     what = unpack_first(path) or ("it is empty" if not path.stat().st_size else known)
     return DamagedFileError(f"trace: {path} has no format that can be told: " + what)

@@ -5,6 +5,7 @@ Options are those of `traces.calls.page_cache.HostSettings`, such as ``calls:mem
 
 import io
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from flashsim.core.errors import DamagedFileError, FlashsimWarning
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.core.units import NEVER
+from flashsim.storage.packed_files import open_bytes
 from traces.calls.device_requests import DeviceRequests
 from traces.calls.page_cache import HostSettings
 from traces.calls.schema import KEY, Recording, table_of
@@ -62,6 +64,22 @@ class RecordingHost(Format):
             warnings.warn(f"trace: {path} does not have {line}", FlashsimWarning, stacklevel=2)
         batches = DeviceRequests(recording.table, self._settings, recording.extents).batches()
         yield from batches if recording.facts.get("timed", True) else map(_without_times, batches)
+
+
+class RecordingInText(RecordingHost):
+    """Recordings that lines of text tell, on a host with settings of its own."""
+
+    #: What ends a line, as of `io.TextIOWrapper`.
+    NEWLINE: str | None = None
+
+    @staticmethod
+    def recording_of(lines: Iterable[str], source: Path) -> Recording:
+        """The recording that lines tell; a `DamagedFileError` names their source, and a line that is of another kind."""
+        raise NotImplementedError
+
+    def recording(self, path: Path) -> Recording:
+        with io.TextIOWrapper(open_bytes(path), "utf-8", "backslashreplace", newline=self.NEWLINE) as lines:
+            return self.recording_of(lines, path)
 
 
 def _without_times(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.core.units import MICROSECONDS, SECONDS
-from flashsim.storage.packed_files import open_bytes
 from traces.calls.page_cache import HostSettings
 from traces.calls.schema import Recording, is_possible, lines_of, table_in_time
 from traces.calls.strace import StraceReader
 from traces.calls.syntax import hexadecimal
 from traces.format._text import looks_like
 from traces.format.base import Example
-from traces.format.calls import RecordingHost
+from traces.format.calls import RecordingInText
 
 #: Time, duration, command, thread and what follows; a question mark stands for what was begun before.
 LINE = re.compile(r" *(?:(\d+\.\d{3})|\?) \( *(?:(\d+\.\d{3}) ms)? *\): .+?/(\d+) +(.*?) *")
@@ -137,18 +135,15 @@ def _arguments(call: str, text: str, paths: dict[str, str]) -> str:
     return ", ".join(words)
 
 
-class _PerfTrace(RecordingHost):
+class _PerfTrace(RecordingInText):
     NAME = "perf-trace"
     TITLE = "text of perf trace, through a page cache and a file system"
     BASIS = "calls as perf trace prints them in its first lines; times in ms"
     LEAVES_OUT = "calls that reach no device, names of files that are made, renamed or removed, contents, mapped memory"
+    recording_of = staticmethod(recording_of)
 
     def recognise(self, path: Path) -> bool:
         return looks_like(path, LINE.pattern.encode())
-
-    def recording(self, path: Path) -> Recording:
-        with TextIOWrapper(open_bytes(path), "utf-8", "backslashreplace") as lines:
-            return recording_of(lines, path)
 
 
 _host = _PerfTrace(HostSettings())

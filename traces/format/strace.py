@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from flashsim.core.errors import DamagedFileError
 from flashsim.core.request import FLUSH, READ, WRITE
 from flashsim.core.units import SECONDS
-from flashsim.storage.packed_files import open_bytes
 from traces.calls.descriptors import UNKNOWN_FOLDER, FollowingReader
 from traces.calls.page_cache import HostSettings
 from traces.calls.processes import Process
 from traces.calls.schema import Recording, is_possible, lines_of, table_in_time
 from traces.format._text import looks_like
 from traces.format.base import Example
-from traces.format.calls import RecordingHost
+from traces.format.calls import RecordingInText
 
 _HEAD = (
     r" *(?:\[pid +(?P<pid>\d{1,7})(?:<[^>]*>)?\] +|(?P<number>\d{1,7})(?:<[^>]*>)? +)?"
@@ -181,18 +179,16 @@ class _StraceText:
         return thread
 
 
-class _Strace(RecordingHost):
+class _Strace(RecordingInText):
     NAME = "strace"
     TITLE = "text of strace, through a page cache and a file system"
     BASIS = "calls as strace prints them in its first lines; times of a day, in s, or none"
     LEAVES_OUT = "calls that reach no device, contents, mapped memory, files of descriptors that no call opened without -y"
+    NEWLINE = "\n"
+    recording_of = staticmethod(recording_of)
 
     def recognise(self, path: Path) -> bool:
         return looks_like(path, _WHOLE)
-
-    def recording(self, path: Path) -> Recording:
-        with TextIOWrapper(open_bytes(path), "utf-8", "backslashreplace", newline="\n") as lines:
-            return recording_of(lines, path)
 
 
 _host = _Strace(HostSettings())

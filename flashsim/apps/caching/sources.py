@@ -69,7 +69,7 @@ def of_values(pages: Any, writes: Any = None, name: str = "pages") -> ArrayTrace
 def of_text(text: str, page_size: int, seed: int = 0, format_name: str | None = None, columns: str | None = None) -> NamedReferences:
     """References of whatever a text names: a trace of pages, or of requests, which are split into pages, or generated ones."""
     name, colon, _ = text.partition(":")
-    if Path(text).exists() or not (colon or name in GENERATORS.names()):
+    if Path(text).exists() or name == "sample" or not (colon or name in GENERATORS.names()):
         return page_trace(excerpt(Path(text), format_name, columns), page_size)
     if format_name or columns:
         raise RefusedError(f"{'format' if format_name else 'columns'}: {name} is generated, and no file with a format")

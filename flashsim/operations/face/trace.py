@@ -32,7 +32,14 @@ from traces.summary import information
 
 _PYTHON = "Or a frame with columns operation, offset and length (bytes), or an `fs.trace`."
 Trace = Annotated[
-    Any, Field("A trace of any format; the format is detected from its content.", "FILE", argument=True, reads=True, python=_PYTHON)
+    Any,
+    Field(
+        "A trace of any format, detected from its content, or sample:shop, sample:shop-blocks.",
+        "FILE",
+        argument=True,
+        reads=True,
+        python=_PYTHON,
+    ),
 ]
 
 _SHARES = {"p50": "median", "p90": "90 %", "p99": "99 %", "p99.9": "99.9 %"}
@@ -276,7 +283,7 @@ def trace(trace: Trace, **part: Unpack[TracePart]) -> TraceOutcome:
 
     Examples::
 
-        flashsim trace info bnl.parquet
+        flashsim trace info sample:shop
         flashsim trace info bnl.parquet --json bnl.json --out-dir shown
         flashsim trace info requests.csv --columns time=Stamp:ms,offset=LBA:sectors,length=Size:bytes
 
