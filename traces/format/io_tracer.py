@@ -136,9 +136,9 @@ def _requests(lines: Iterable[str], source: Path) -> Batches:
             f"trace: {source}: events that are no requests are left out: {', '.join(sorted(others))}", FlashsimWarning, stacklevel=2
         )
     if rows:
-        arrival, completed, operation, offset, length, device = zip(*sorted(rows, key=lambda row: row[:2]), strict=True)
-        values: dict[str, Any] = {"arrival": arrival, "completed": completed, "operation": operation, "offset": offset, "length": length}
-        columns = {name: pa.array(each, pa.int64()).to_numpy() for name, each in values.items()}
+        *values, device = zip(*sorted(rows, key=lambda row: row[:2]), strict=True)
+        names = ("arrival", "completed", "operation", "offset", "length")
+        columns = {name: pa.array(each, pa.int64()).to_numpy() for name, each in zip(names, values, strict=True)}
         columns["device"] = pa.array([numbers.of(name) for name in device], pa.int64()).to_numpy()
         yield make_batch(columns, 0, pa.array(device).dictionary_encode() if any(device) else "", ())
 
