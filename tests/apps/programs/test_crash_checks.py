@@ -155,8 +155,7 @@ def test_a_server_that_ends_with_its_first_answer_is_refused(here: Path) -> None
 
 @needs_strace
 def test_excluded_files_are_not_varied_and_make_no_cuts(here: Path) -> None:
-    with pytest.raises(RefusedError, match=r"lock\.mdb: the program left a file of 8,192 B, but"):
-        cut(here, LOCKED, LOCKED_CHECK)
+    assert cut(here, LOCKED, LOCKED_CHECK, outcomes=8).result.failed_images  # the lock, which is mapped, need not be durable
     result = cut(here, LOCKED, LOCKED_CHECK, exclude=["*.lock,LOG", "./lock.mdb"], outcomes=8)
     assert not result.result.failed_images, result.result.failures
     assert not any("lock" in each.call or "LOG" in each.call for each in result.result.coverage)
