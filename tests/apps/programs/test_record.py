@@ -347,7 +347,10 @@ def test_the_text_of_perf_tells_the_same_reads_writes_and_syncs(here: Path) -> N
         for each in (wanted, got)
     ]
     own = [every[[call for call, *_ in every].index("pwrite64") :] for every in rows]  # perf takes files of imports for their successors
-    assert own[0] == own[1] and len(own[0]) == 9
+    assert len(own[0]) == len(own[1]) == 9
+    for one, other in zip(*own, strict=True):  # perf may take a descriptor for another file, whose size is not known: then that is said
+        is_unplaced = other == (one[0], None, *one[2:]) and any("where in its file" in line for line in got.missed)
+        assert one == other or is_unplaced
     assert any("rename" in line for line in got.missed)
     with warnings.catch_warnings(record=True) as warned:  # of files that a program of the system opened before, too, now and then
         warnings.simplefilter("always")
