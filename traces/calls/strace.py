@@ -32,8 +32,8 @@ from traces.calls.syntax import (
 
 #: Options that the reader of this module needs.  Times are those since the line before, as only they are of a clock that never goes back.
 OPTIONS = ("-f", "-y", "-xx", "-a", "0", "--relative-timestamps=ns", "--syscall-times=ns")
-#: The option that shows all requests of libaio that are submitted at once; without it strace shows as many as bytes of a string.
-ALL_REQUESTS = ("-e", "abbrev=!io_submit")
+#: The option that shows all requests of libaio that are submitted and ended at once; without it strace shows as many as bytes of a string.
+ALL_REQUESTS = ("-e", "abbrev=!io_submit,io_getevents,io_pgetevents")
 _LINE = re.compile(r"(\d+) +(\d+)\.(\d{9}) (.*)", re.DOTALL)
 _CALL = re.compile(r"(\w+)\((.*)", re.DOTALL)
 _RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)", re.DOTALL)
