@@ -67,12 +67,12 @@ PROGRAMS = {
     "fio-libaio": ([*_FIO.split(), "--ioengine=libaio"], None, 0.95),
     "fio-io_uring": ([*_FIO.split(), "--ioengine=io_uring"], None, 0.95),
     "duckdb": ([PYTHON, "-c", DUCKDB], "duckdb", 0.95),
-    # of a file that is read through memory, the kernel counts whole folios of its cache, which have several pages
+    # a quarter is not explained; perhaps the kernel counts whole folios of its cache, which have several pages
     "lmdb": ([PYTHON, "-c", LMDB, "calls"], "lmdb", 0.6),
     "lmdb-writemap": ([PYTHON, "-c", LMDB, "writemap"], "lmdb", 0.6),
     "leveldb": ([PYTHON, "-c", LEVELDB], "plyvel", 0.95),
     "pickles": ([PYTHON, "-c", PICKLES], None, 0.95),
-    # files are many and small: blocks of metadata are counted as well
+    # files are many and small; what is missing is not explained
     "git": (["git", "clone", "-q", str(Path(__file__).parents[3]), "clone"], None, 0.7),
     "rsync": (["rsync", "-a", f"{Path(__file__).parents[3]}/docs", "copy"], None, 0.7),
     "cp": (["cp", "-r", f"{Path(__file__).parents[3]}/docs", "copy"], None, 0.7),

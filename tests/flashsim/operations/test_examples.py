@@ -61,6 +61,7 @@ COMMANDS = (
     "advise",
     "fleet",
     "crash",
+    "settings",
     "stores",
     "device",
     "device list",

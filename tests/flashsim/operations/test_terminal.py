@@ -31,6 +31,7 @@ LINES = {
     "fetch": ("fetch bipartite:pages=5,density=0.5 --frames 3 --exact", False),
     "check": ("check mine.py", False),
     "crash": ("crash --check cat<a||true --folder . -- touch a", True),
+    "settings": ("settings toshiba-5400-320gb", False),
     "stores": ("stores dbm.dumb --outcomes 1", True),
     "advise": (
         "advise small.trace --device micron-p300,toshiba-5400-320gb --state empty --bound p99=20ms --repeats 2 --limit 100 --jobs 1",
