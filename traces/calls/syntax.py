@@ -37,9 +37,9 @@ def unhex(text: str) -> bytes:
     return bytes.fromhex(text.replace("\\x", ""))
 
 
-def hexadecimal(text: str) -> str:
-    r"""A text as ``strace`` writes it, such as ``\x61\x62``."""
-    return "".join(f"\\x{byte:02x}" for byte in text.encode())
+def hexadecimal(text: str | bytes) -> str:
+    r"""A text, or bytes, as ``strace`` writes them, such as ``\x61\x62``."""
+    return "".join(f"\\x{byte:02x}" for byte in (text.encode() if isinstance(text, str) else text))
 
 
 def path_of(text: str) -> str:

@@ -1,7 +1,7 @@
 """Notices of a program's system calls before the kernel takes them (seccomp user notification), for which no privilege is needed.
 
-A filter that the program inherits stops a thread at a call of `Filter`; whoever holds the listener looks, and lets the call go on.  It sees
-the memory and the descriptors of the program as they are at that moment.  A program whose listener is gone gets ENOSYS for these calls.
+A filter that the program inherits stops a thread at a watched call.  The process that holds the listener can then read the memory and the
+descriptors of the program, and lets the call go on.  A program whose listener is gone gets ENOSYS for these calls.
 """
 
 import array

@@ -87,8 +87,8 @@ def record(
             reader.names.whole = escape(f"{place}/")
         with lines.open(encoding="ascii", errors="backslashreplace") as text:
             # strace writes this behind a call that was under way when it left, of which it may not have told the arguments.
-            told = (line for line in text if "<detached ...>" not in line)
-            table = table_in_time(reader.rows(unseen.between(told) if unseen else told))
+            complete = (line for line in text if "<detached ...>" not in line)
+            table = table_in_time(reader.rows(unseen.between(complete) if unseen else complete))
         if unseen:
             _correct(reader.missed, unseen)
         lines_bytes = -(-lines.stat().st_size // PAGE) * PAGE if _is_on_storage(str(lines)) else 0
@@ -171,7 +171,7 @@ def _reason(text: str, strace: str) -> str:
 
 
 def _correct(missed: dict[str, set[str]], unseen: UnseenWrites) -> None:
-    """What strace alone misses, less what was seen, and what that missed."""
+    """Name in `missed` only what neither strace nor `unseen` saw."""
     for what, seen in unseen.seen.items():
         if what in missed and not missed[what] - seen:
             del missed[what]

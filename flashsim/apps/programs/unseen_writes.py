@@ -6,6 +6,7 @@ program's memory.  What it sees there becomes lines of calls that do the same, b
 
 import os
 import re
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from flashsim.apps.programs.notices import Notice
 from flashsim.apps.programs.rings import RingRequest, SubmissionRing, UnseenError, read_memory
 from traces.calls.handlers import MAPPED, RINGS
 from traces.calls.schema import WRITES
-from traces.calls.syntax import escape, kind_of
+from traces.calls.syntax import escape, hexadecimal, kind_of
 
 #: Numbers of descriptors that stand for mapped files.
 _FIRST = 1 << 24
@@ -53,11 +54,11 @@ class UnseenWrites:
     def take(self, notice: Notice) -> None:
         """Look at what a thread is about to do."""
         thread, call, arguments = notice
-        process = self._process(thread)
         number = self._counts[thread, call]
         if call != "mmap":
             self._counts[thread, call] += 1
         try:
+            process = self._process(thread)
             if call == "mmap":
                 self._map(process, thread, arguments)
             elif call.startswith("io_uring"):
@@ -70,14 +71,14 @@ class UnseenWrites:
                         self._put(place, f"fdatasync({self._open(place, mapped)}) = 0")
         except UnseenError as problem:
             self._miss(str(problem), f"process {process}")
-        except (OSError, ValueError) as problem:
-            self._miss(f"what a call did ({call}: {problem})", f"process {process}")
+        except (OSError, ValueError, struct.error) as problem:  # the thread was killed meanwhile, or its memory is not as it should be
+            self._miss(f"what a call did ({call}: {problem})", f"thread {thread}")
 
     def finish(self) -> None:
         """The program has ended: what no call synced is written before the end of the process that mapped it."""
         for mapped in self._files.all():
             self._compare((mapped.process, _END, 0), [mapped])
-            self._by_path |= {_hexadecimal(os.fsencode(path)): mapped for path in mapped.paths}
+            self._by_path |= {hexadecimal(os.fsencode(path)): mapped for path in mapped.paths}
         for path in self._files.refused:
             self._miss("writes through memory to a file too large to be compared", path)
 
@@ -164,7 +165,7 @@ class UnseenWrites:
         length = sum(each for _, each in request.memory)
         if self._contents and "WRITE" in request.operation:
             data = b"".join(read_memory(process, *each) for each in request.memory)[: self._longest]
-            text += f', aio_buf="{_hexadecimal(data)}"'
+            text += f', aio_buf="{hexadecimal(data)}"'
         text += f", aio_nbytes={length}"
         return text if request.offset is None else f"{text}, aio_offset={request.offset}"
 
@@ -176,7 +177,7 @@ class UnseenWrites:
     def _write(self, place: Place, mapped: MappedFile, changes: Iterable[tuple[int, bytes]]) -> None:
         """Put lines of writes of bytes at places of a file."""
         for offset, data in changes:
-            kept = _hexadecimal(data[: self._longest]) if self._contents else ""
+            kept = hexadecimal(data[: self._longest]) if self._contents else ""
             self._put(place, f'pwrite64({self._open(place, mapped)}, "{kept}", {len(data)}, {offset}) = {len(data)}')
 
     def _open(self, place: Place, mapped: MappedFile) -> str:
@@ -185,7 +186,7 @@ class UnseenWrites:
         name = _descriptor(_FIRST + mapped.descriptor, path)
         if key not in self._opened:
             self._opened.add(key)
-            self._put(place, f'openat(AT_FDCWD, "{_hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
+            self._put(place, f'openat(AT_FDCWD, "{hexadecimal(os.fsencode(path))}", O_RDWR) = {name}')
         return name
 
     def _put(self, place: Place, text: str) -> None:
@@ -193,8 +194,4 @@ class UnseenWrites:
 
 
 def _descriptor(number: int, path: str) -> str:
-    return f"{number}<{_hexadecimal(os.fsencode(path))}>"
-
-
-def _hexadecimal(data: bytes) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in data)
+    return f"{number}<{hexadecimal(os.fsencode(path))}>"

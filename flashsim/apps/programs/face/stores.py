@@ -86,7 +86,7 @@ def stores(
     """Cut the power of embedded stores: which lose acknowledged data, which do not open, and which sync would help.
 
     Each setting of a store runs a small workload, whose power is cut as by `flashsim crash`. Results are kept: a survey that was
-    interrupted goes on. A store whose package is not installed is listed as that.
+    interrupted goes on. A store whose package is not installed is listed as not installed.
 
     Examples::
 
