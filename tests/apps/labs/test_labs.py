@@ -152,6 +152,15 @@ def test_the_students_notebook_is_what_nbgrader_makes(lab: str) -> None:
 
 
 @pytest.mark.parametrize("lab", NAMES)
+def test_the_students_notebook_has_the_sources_cells(lab: str) -> None:
+    source, students = (
+        [cell for cell in json.loads((ROOT / folder / f"{lab}.ipynb").read_text())["cells"] if not cell["metadata"].get("nbgrader")]
+        for folder in ("labs", "flashsim/apps/labs/notebooks")
+    )
+    assert len(source) > 5 and [cell["source"] for cell in source] == [cell["source"] for cell in students]
+
+
+@pytest.mark.parametrize("lab", NAMES)
 def test_the_sources_cells_run(lab: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
