@@ -2,9 +2,13 @@
 
 A page counts each time that it becomes dirty: when it is written first, and again once it has been written back, by a sync or since it
 has been dirty for long.  Writes past the page cache count by their bytes.
+
+Some file systems keep the page cache in folios of several pages, and a written page makes its whole folio dirty (ext4 since Linux 6.16).
+A write to pages that are not in the cache makes folios of as many pages as the write still has, rounded down to a power of two and to
+their alignment (Linux 6.18, ``__filemap_get_folio``); a store to mapped memory makes folios of one page.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import pyarrow as pa
 
@@ -17,20 +21,60 @@ _EXPIRY = 30 * SECONDS
 _COLUMNS = ("time", "call", "file", "path", "offset", "length", "result", "flags")
 
 
-def dirtied_bytes(table: pa.Table, counts: Callable[[str], bool] = lambda path: True) -> int:
-    """Bytes that the writes of recorded calls (`schema.SCHEMA`) make dirty, on files of which the kernel counts them, by their path."""
+class _Folios:
+    """Folios of one file, by first page and number of pages."""
+
+    def __init__(self, large: bool, mapped: bool) -> None:
+        self._large, self._mapped = large, mapped
+        self._by_page: dict[int, tuple[int, int]] = {}
+        self.dirty: dict[int, int] = {}
+
+    def write(self, time: int, offset: int, size: int) -> int:
+        """Write bytes, and return how many bytes of folios become dirty."""
+        page, end, pages = offset // PAGE, (offset + size - 1) // PAGE + 1, 0
+        while page < end:
+            first, count = self._folio(page, (offset + size) // PAGE - page) if self._large else (page, 1)
+            if time - self.dirty.get(first, -_EXPIRY) >= _EXPIRY:
+                self.dirty[first], pages = time, pages + count
+            page = first + count
+        return pages * PAGE
+
+    def _folio(self, page: int, pages: int) -> tuple[int, int]:
+        """The folio of a page, which a write of whole `pages` makes if there is none."""
+        if page not in self._by_page:
+            count = 1 if pages < 1 or (self._mapped and self._by_page) else 1 << (pages.bit_length() - 1)
+            while page % count or any(page + each in self._by_page for each in range(count)):
+                count //= 2
+            self._by_page |= dict.fromkeys(range(page, page + count), (page, count))
+        return self._by_page[page]
+
+
+def dirtied_bytes(
+    table: pa.Table, counts: Callable[[str], bool] = lambda path: True, *, large_folios: bool = False, mapped: Container[str] = ()
+) -> int:
+    """Bytes that the writes of recorded calls (`schema.SCHEMA`) make dirty.
+
+    Parameters
+    ----------
+    counts
+        Whether the kernel counts what is written to a file, by the file's path.
+    large_folios
+        Whether folios have several pages.
+    mapped
+        Paths of files that are written through memory, of which all writes but the first count as stores.
+    """
     of_files = table.filter(pa.compute.and_(pa.compute.equal(table["kind"], "file"), pa.compute.is_null(table["error"])))
-    since, total, is_counted = dict[int, dict[int, int]](), 0, dict[str, bool]()
+    caches, total, is_counted = dict[int, _Folios](), 0, dict[str, bool]()
     for time, call, file, path, offset, length, result, flags in zip(*(of_files[name].to_pylist() for name in _COLUMNS), strict=True):
         if call in ("sync", "syncfs"):
-            since.clear()
-        elif call in schema.SYNCS:
-            pages = since.get(file, {})
+            for cache in caches.values():
+                cache.dirty.clear()
+        elif call in schema.SYNCS and file in caches:
             if call == "sync_file_range" and length:
                 for page in range((offset or 0) // PAGE, -(-((offset or 0) + length) // PAGE)):
-                    pages.pop(page, None)
+                    caches[file].dirty.pop(page, None)
             else:
-                pages.clear()
+                caches[file].dirty.clear()
         elif call in schema.WRITES and offset is not None and (result or 0) > 0:
             if path not in is_counted:
                 is_counted[path] = counts(path or "")
@@ -39,10 +83,8 @@ def dirtied_bytes(table: pa.Table, counts: Callable[[str], bool] = lambda path: 
             if flags & schema.DIRECT:
                 total += result
                 continue
-            pages = since.setdefault(file, {})
-            for page in range(offset // PAGE, (offset + result - 1) // PAGE + 1):
-                if time - pages.get(page, -_EXPIRY) >= _EXPIRY:
-                    pages[page], total = time, total + PAGE
+            cache = caches.setdefault(file, _Folios(large_folios, path in mapped))
+            total += cache.write(time, offset, result)
             if flags & (schema.SYNC | schema.DSYNC):
-                pages.clear()
+                cache.dirty.clear()
     return total

@@ -24,6 +24,7 @@ from flashsim.apps.programs.unseen_writes import UnseenWrites
 from flashsim.core.errors import FlashsimError, MissingFileError, RefusedError
 from flashsim.core.units import MIB
 from traces.calls.coverage import dirtied_bytes
+from traces.calls.handlers import MAPPED
 from traces.calls.page_cache import PAGE
 from traces.calls.schema import READS, WRITES, Recording, lines_of, table_in_time
 from traces.calls.strace import ALL_REQUESTS, EXPRESSION, OPTIONS, StraceReader
@@ -95,10 +96,16 @@ def record(
     cost = _cost(strace, reader.calls, _kept_bytes(table) if contents else 0)
     own_bytes = kernel_bytes - before_bytes - lines_bytes if pid is None and kernel_bytes is not None and before_bytes is not None else None
     facts: dict[str, Any] = {"seconds": seconds, "exit_code": code, "calls_seen": reader.calls, "cost_s": cost, "contents": contents}
-    facts |= {"kernel_written_bytes": own_bytes, "written_bytes": dirtied_bytes(table, _is_on_storage)}
+    facts |= {"kernel_written_bytes": own_bytes, **_written_bytes(table, unseen.seen[MAPPED] if unseen else set())}
     files = table.filter(pc.equal(table["kind"], "file")) if extents else table.slice(0, 0)
     places = extents_of(path for path in pc.unique(files["path"].cast("string")).to_pylist() if path)
     return Recording(table, command, lines_of(reader.missed), facts, places)
+
+
+def _written_bytes(table: pa.Table, mapped: set[str]) -> dict[str, int]:
+    """Bytes that the kernel counts for writes, where it counts pages, and where it counts folios of several pages."""
+    by_folio = dirtied_bytes(table, _is_on_storage, large_folios=True, mapped=mapped)
+    return {"written_bytes": dirtied_bytes(table, _is_on_storage), "written_folio_bytes": by_folio}
 
 
 def _kernel_bytes() -> int | None:

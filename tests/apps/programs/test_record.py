@@ -391,3 +391,20 @@ def test_writes_that_make_pages_dirty_are_counted_as_the_kernel_does() -> None:
     # 2 pages; 2 after the sync; 1 that was written back; 1 after a sync of all; 1 that was dirty for long; 512 bytes past the cache
     assert dirtied_bytes(table_of(rows)) == (2 + 2 + 1 + 1 + 1) * 4096 + 512
     assert dirtied_bytes(table_of(rows), lambda path: path != "/a") == 0
+
+
+def test_a_page_makes_its_whole_folio_dirty() -> None:
+    common = {"process": 1, "thread": 1, "kind": "file", "duration": 10, "flags": 0, "file": 0, "path": "/a", "length": 1}
+    # pages 0 and 1 in one folio; page 0 again; pages 3, 4 to 7, 8 in folios of 1, 4 and 1; page 6 again
+    calls = [
+        ("pwrite64", 0, 8192),
+        ("fsync", None, 0),
+        ("pwrite64", 0, 1),
+        ("pwrite64", 3 * 4096, 6 * 4096),
+        ("fsync", None, 0),
+        ("pwrite64", 6 * 4096, 1),
+    ]
+    rows = [common | {"time": at, "call": call, "offset": offset, "result": result} for at, (call, offset, result) in enumerate(calls)]
+    assert dirtied_bytes(table_of(rows), large_folios=True) == (2 + 2 + 6 + 4) * 4096
+    assert dirtied_bytes(table_of(rows), large_folios=True, mapped=["/a"]) == (2 + 2 + 6 + 1) * 4096
+    assert dirtied_bytes(table_of(rows)) == (2 + 1 + 6 + 1) * 4096

@@ -92,11 +92,14 @@ class RecordOutcome(Outcome):
             yield Explanation(f"Besides {' and '.join(more)}; --json has all.")
         if (share := self.seen_share) is not None:
             kernel = format_size(facts["kernel_written_bytes"])
-            yield f"Recorded writes explain {share:.0%} of {kernel} that the kernel counted as written, its metadata of files included."
+            yield f"Recorded writes explain {share:.0%} of {kernel} that the kernel counted as written, metadata of files included."
+            folios = min(1.0, facts["written_folio_bytes"] / facts["kernel_written_bytes"])
+            if folios > share + 0.01:
+                yield f"They explain {folios:.0%} where the kernel counts whole folios (of several pages; ext4 since Linux 6.16)."
         for line in self.result.missed:
             yield f"not recorded: {line}"
         kept = ", and contents kept" if facts["contents"] else ""
-        cost = f"Recording made the program about {facts['cost_s']:.2f} s longer ({facts['calls_seen']:,} calls were seen{kept})."
+        cost = f"Recording made the program at least {facts['cost_s']:.2f} s longer ({facts['calls_seen']:,} calls were seen{kept})."
         yield from ("", Explanation(cost))
 
 
