@@ -148,7 +148,10 @@ class JoinOutcome(Outcome):
         return frame_of(self.table)
 
     def printout(self) -> Iterator[Part]:
-        """The join, and for each device its cost by phase, beside the formula where there is one."""
+        """The join, its cost in words, and for each device its cost by phase, beside the formula where there is one."""
+        from flashsim.experiments.presentation.terminal import Explanation
+        from flashsim.operations.face._join_words import devices_table, in_words
+
         setting, first = self.result.setting, self.result.runs[0]
         strands = self.result.parameters.strands
         with_ = [value for name in ("first", "fetch", "policy", "kernel") if (value := getattr(setting.options, name, None))]
@@ -158,17 +161,22 @@ class JoinOutcome(Outcome):
         files = self.result.files
         sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
         yield f"{join} on {', '.join(run.machine for run in self.result.runs)}: {sides}; {files[0].layout.page_title} a page"
+        totals = [(run.machine, phases[-1]) for run, phases in zip(self.result.runs, self._comparisons, strict=True)]
+        if not any(isinstance(run, ConcurrentRun) for run in self.result.runs):
+            yield from (*in_words(totals), "")
+            if len(totals) > 1:
+                yield from (devices_table(totals), "")
+        for number, phases in enumerate(self._comparisons):
+            yield from self._run_parts(number, phases)
         buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(self.result.allocation).items())
         if smaller := self.smaller_buckets:
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
-        yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows"
+        shown = f"Memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows."
         cpus_of = _cpus_of(self.result)
         one = cpus_of[0] + ", work takes no time" * (cpus_of[0] == "none")
         each = (f"{cpu} for {run.machine}" for cpu, run in zip(cpus_of, self.result.runs, strict=True))
-        yield f"CPU: {one if len({*cpus_of}) == 1 else ', '.join(each)}\n"
-        for number, phases in enumerate(self._comparisons):
-            yield from self._run_parts(number, phases)
+        yield from ("", Explanation(f"{shown} CPU: {one if len({*cpus_of}) == 1 else ', '.join(each)}."))
 
     @property
     def smaller_buckets(self) -> int:
@@ -183,7 +191,7 @@ class JoinOutcome(Outcome):
         from flashsim.operations.face._why_outcome import parts_of
 
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
-        yield from ["", run.machine] * bool(number)
+        yield from ["", run.machine] if number else [run.machine] * (len(self.result.runs) > 1)
         level = run.outstanding.as_dict()
         if level and level["max"] > 1:
             yield from (outstanding(level), "")
@@ -202,7 +210,7 @@ class JoinOutcome(Outcome):
             note = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = note if self.smaller_buckets else ""
             yield from (comparison.comparison_table(phases), "")
-            ask = "" if self._whys else f" {option('why').capitalize()} takes the difference apart."
+            ask = "" if self._whys else f" Next: {option('why')} explains the difference."
             yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {comparison.left_out(phases)}{sizes}".rstrip() + ask)
 
     def _draw(self) -> Figure:

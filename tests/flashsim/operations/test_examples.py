@@ -280,6 +280,24 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
     assert sorted(groups) == sorted(COMMANDS[1:])
 
 
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_the_lines_of_readme_run_and_print_what_it_shows(
+    here: Path, flashsim: Run, small_scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = (ROOT / "README.md").read_text(encoding="utf-8").replace(".venv/bin/", "")
+    first, *lines = re.findall(r"(?:&& )?(flashsim .*)", "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
+    (shown,) = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert shown in flashsim(first.removeprefix("flashsim ")).stdout
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if file := re.match(r"# (\w+\.py)\n", block):
+            Path(file[1]).write_text(block, encoding="utf-8")
+        else:
+            exec(block, {})
+    for line in [*lines, *re.findall(r"`(flashsim trace [^`]*)`", text)]:
+        _succeeds(line)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorials_run(page: Path, here: Path, request: pytest.FixtureRequest) -> None:
     text = page.read_text(encoding="utf-8")
