@@ -20,6 +20,7 @@ import pytest
 
 import flashsim
 from flashsim.core.members import Family
+from flashsim.operations import FORMER_OPTIONS, RENAMED
 from tests.cases import with_each
 
 ROOT = Path(__file__).parents[1]
@@ -57,7 +58,7 @@ def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
 
-@with_each("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
+@with_each("folder", ["tutorials", "how-to", "reference", "explanation", "decisions", "releases"])
 def test_an_index_lists_every_page_by_its_title(folder: str) -> None:
     """Without Sphinx too, which would make the list of a pattern."""
     index = (ROOT / "docs" / folder / "index.md").read_text()
@@ -173,6 +174,17 @@ def test_licence_and_version_are_stated_once() -> None:
     assert SETUP.get("metadata", "license") == "Apache-2.0"
     assert SETUP.get("metadata", "version") == "attr: flashsim.__version__"
     assert re.fullmatch(r"\d+\.\d+\.\d+", flashsim.__version__)
+
+
+def test_the_release_has_one_page_and_one_version() -> None:
+    version, released = re.search(r"(?m)^## \[(\S+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text()).groups()  # type: ignore[union-attr]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert version == flashsim.__version__ and f"\nversion: {version}\ndate-released: {released}\n" in citation
+    page = (ROOT / "docs" / "releases" / f"{version}.md").read_text()
+    assert page.startswith(f"# {version}\n\nReleased on {released}.") and len(page.splitlines()) <= 90
+    assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= 60
+    former = [*RENAMED, *FORMER_OPTIONS]
+    assert all(re.search(rf"`[^`]*\b{name.replace('-', '[-_]')}\b", page) for name in former), former
 
 
 @with_each("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
