@@ -100,7 +100,7 @@ def test_the_table_of_verdicts_has_the_same_totals() -> None:
         totals += counts + Counter({"inside": int(inside), "published": int(published), "null": int(words[3])})
     (numbers,) = re.findall(r"^Of \d+ claims .* published numbers .*$", text, re.M)
     sentence = "Of {} claims {reproduced} are reproduced, {fitted} fitted and {consistent} consistent, and {differs} differ."
-    sentence += " Of {published} published numbers that nothing was solved from {inside} are inside, and {null} of the null models."
+    sentence += " Of {published} published numbers from which no parameter was solved, {inside} are inside, and {null} in null models."
     judged = sum(totals[kind] for kind in ("reproduced", "fitted", "consistent", "differs", "not attempted"))
     assert numbers == sentence.format(judged, **totals)
 
