@@ -1,6 +1,6 @@
 """Drawn joins that fetch rows late: requests and pages by formula and as they ran, phase by phase, within 10 % or as the page says.
 
-The page is docs/explanation/page_fetching.md, "Where formula and run part".
+The page is docs/explanation/page_fetching.md, "Where formula and run diverge".
 """
 
 import math
