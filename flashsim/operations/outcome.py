@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, printable
+from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownAttributeError, printable
 from flashsim.experiments.runs.outputs import Outputs, write_json
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
@@ -23,6 +24,11 @@ if TYPE_CHECKING:  # help texts need neither
 
 #: Format of a summary as text; the frame has all rows.
 _SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
+
+
+#: Names by which others have a result as a frame, and its times.
+_OF_FRAMES = ("df", "frame", "data", "to_frame", "to_pandas", "dataframe", "table", "results")
+_TIMES = ("time", "times", "seconds", "elapsed", "duration", "cost", "total")
 
 
 def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
@@ -96,6 +102,23 @@ class Outcome:
     def printout(self) -> Iterator[Part]:
         """The parts that the command prints."""
         yield from (self.title, self.summary())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "result" not in self.__dict__:  # protocols of copies and displays; an object that is being made
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise UnknownAttributeError(f"{type(self).__name__}: it has no {name}; {self._instead_of(name)}")
+
+    def _instead_of(self, name: str) -> str:
+        """What does what an attribute of this name would do."""
+        if name in _OF_FRAMES or hasattr(frame([]), name):
+            return f"the result as a DataFrame is .summary(){'' if name in _OF_FRAMES else f', and .summary().{name} is pandas'}"
+        columns = [str(each) for each in self.summary()]
+        known = [each for each in dir(self) if not each.startswith("_")]
+        times = [each for each in columns if each.endswith(("_s", "_ms", "_us", "_ns"))]
+        if name in columns or (name in _TIMES and times):
+            return f"columns of .summary() are {', '.join([name] if name in columns else times)}"
+        close = get_close_matches(name, {*known, *columns}, n=3, cutoff=0.5)
+        return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}"
 
     def _draw(self) -> Figure:
         """The picture."""

@@ -138,7 +138,7 @@ def check_unique(table: str, columns: list[str]) -> None:
 
 def check_column(records: Records, column: str) -> None:
     if column not in records.names:
-        raise errors.UnknownNameError("column", column, records.names)
+        raise errors.UnknownNameError(f"column of {records.name}", column, records.names)
 
 
 def open_source(text: str) -> Source:
