@@ -12,7 +12,7 @@ from typing import Any
 
 from flashsim.siblings import foreign_system, settle, started_as_command
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _problem = foreign_system() or settle(Path(__file__).parent)
 if _problem:

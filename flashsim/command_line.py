@@ -21,7 +21,8 @@ from flashsim.core.errors import LONGEST_WORD, FlashsimError, StandardOutputErro
 from flashsim.core.preset_files import ALLOW_CODE
 from flashsim.experiments.presentation.progress import screen
 from flashsim.experiments.runs import interrupts
-from flashsim.operations.command import command, command_help, with_examples
+from flashsim.operations.command import command
+from flashsim.operations.help_texts import command_help, with_examples
 
 #: Usage errors of Typer derive from this class, whose home differs between its versions.
 _ClickException: Any = typer.BadParameter.__mro__[2]

@@ -20,6 +20,7 @@ import pytest
 
 import flashsim
 from flashsim.core.members import Family
+from flashsim.operations import FORMER_OPTIONS, RENAMED
 from tests.cases import with_each
 
 ROOT = Path(__file__).parents[1]
@@ -45,17 +46,19 @@ def distributions(section: str, option: str) -> set[str]:
 
 
 def test_readme_has_two_commands_and_each_does_all_set_up() -> None:
-    main, test, first_result, *own = commands("README.md")
+    main, *own, test = [line for line in commands("README.md") if "[notebook]" not in line and "[docs]" not in line]
     for command in (main, test):
         assert re.match(r"python3 -m venv \.venv && \.venv/bin/pip install .+ && \.venv/bin/", command)
-    assert main.endswith("flashsim reproduce do2009 --scale 0.1")
+    assert ".venv/bin/flashsim join " in main and main.count("--device") == 3
     assert test.endswith("python -m tests")
     assert "[test]" in test
-    assert first_result.startswith(".venv/bin/flashsim join ")
-    assert [line.split()[:2] for line in own] == [[".venv/bin/flashsim", name] for name in ("record", "advise", "crash")]
+    assert [line.split()[:2] for line in own] == [
+        [".venv/bin/flashsim", name] for name in ("record", "advise", "crash", "reproduce", "lab")
+    ]
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
 
 
-@with_each("folder", ["tutorials", "how-to", "reference", "explanation", "decisions"])
+@with_each("folder", ["tutorials", "how-to", "reference", "explanation", "decisions", "releases"])
 def test_an_index_lists_every_page_by_its_title(folder: str) -> None:
     """Without Sphinx too, which would make the list of a pattern."""
     index = (ROOT / "docs" / folder / "index.md").read_text()
@@ -88,7 +91,7 @@ def test_ci_runs_readmes_test_command(tmp_path: Path) -> None:
     data.mkdir(parents=True)
     shutil.copy(ROOT / ".ci" / "run", home / ".ci" / "run")
     told = (ROOT / "README.md").read_text()
-    test = commands("README.md")[1]
+    test = commands("README.md")[-1]
     assert told.count(test) == 1
     (home / "README.md").write_text(told.replace(test, 'echo "data in $FLASHSIM_TEST_DATA"; exit 7'))
     (tmp_path / "dpkg-query").write_text("#!/bin/sh\nprintf installed\n")  # so that there is nothing to install
@@ -171,6 +174,17 @@ def test_licence_and_version_are_stated_once() -> None:
     assert SETUP.get("metadata", "license") == "Apache-2.0"
     assert SETUP.get("metadata", "version") == "attr: flashsim.__version__"
     assert re.fullmatch(r"\d+\.\d+\.\d+", flashsim.__version__)
+
+
+def test_the_release_has_one_page_and_one_version() -> None:
+    version, released = re.search(r"(?m)^## \[(\S+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text()).groups()  # type: ignore[union-attr]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert version == flashsim.__version__ and f"\nversion: {version}\ndate-released: {released}\n" in citation
+    page = (ROOT / "docs" / "releases" / f"{version}.md").read_text()
+    assert page.startswith(f"# {version}\n\nReleased on {released}.") and len(page.splitlines()) <= 90
+    assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= 60
+    former = [*RENAMED, *FORMER_OPTIONS]
+    assert all(re.search(rf"`[^`]*\b{name.replace('-', '[-_]')}\b", page) for name in former), former
 
 
 @with_each("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])

@@ -30,9 +30,9 @@ POLICY = "lru"
 TIES = {"most": 1, "any": 0, "fewest": -1}
 
 
-_STRATEGIES = "How digest fetches rows, one of {strategies}, planned by default; or a Python file."
-_K = "Of graph-based: room for k (d + 1) pages, d the largest degree of the join graph; 1 by default."
-_POLICIES = "Of pooled: which page is replaced, such as lirs or lru-k:k=3, of {policies}; or a Python file. lru by default."
+_STRATEGIES = "Fetch strategy of digest: {strategies}; or a Python file. Default: planned."
+_K = "With --fetch graph-based: memory for k (d + 1) pages, where d is the largest degree of the join graph; 1 by default."
+_POLICIES = "With --fetch pooled: replacement policy, such as lirs or lru-k:k=3, of {policies}; or a Python file. Default: lru."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from models.allocation.buffers import Allocation, LateAllocation
 _LEAST = 3
 #: The part of memory that the join index has meanwhile.
 _INDEX_SHARE = 8
-_COLUMNS = "Columns of the result, such as R.c_name,S.o_totalprice, for rare and flash-join, which read no others."
+_COLUMNS = "Columns of the result, such as R.c_name,S.o_totalprice; rare and flash-join read no others."
 
 
 @dataclass(frozen=True, kw_only=True)

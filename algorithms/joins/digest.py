@@ -26,8 +26,8 @@ from flashsim.storage.layout import Layout
 from flashsim.storage.rows import Tuples
 from models.allocation.buffers import Allocation, DigestAllocation
 
-_FIRST = "What digest joins the digests with; sort-merge by default."
-_STORED = "Digests are on the device before digest begins."
+_FIRST = "Join that digest applies to the digests; sort-merge by default."
+_STORED = "Store the digests on the device before digest begins."
 
 
 @dataclass(frozen=True, kw_only=True)

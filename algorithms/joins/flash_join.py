@@ -23,7 +23,9 @@ __all__ = ["PAGE_FORMAT", "allocate", "check", "join"]
 class FlashJoinOptions(LateOptions):
     """Options of FlashJoin."""
 
-    kernel: Annotated[str, Option("What flash-join joins keys with; hybrid-hash by default.", "JOIN", completes=("joins",))] = "hybrid-hash"
+    kernel: Annotated[str, Option("Join that flash-join applies to the keys; hybrid-hash by default.", "JOIN", completes=("joins",))] = (
+        "hybrid-hash"
+    )
 
 
 #: In `models.join_costs`.

@@ -39,9 +39,9 @@ class RouteAhead(Protocol):
         """Put what is to be put of the first blocks, as many as it can; returns their number, which is all or leaves one to be read."""
 
 
-_METHODS = "How grace-hash and hybrid-hash make buckets, one of {partition_methods}, traditional by default; or a Python file."
-_SUB_BUFFER = "Of n-hash: how output buffers are divided; 8KiB where they are larger."
-_STRANDS = "Of para-hash: how many work together; 1 by default."
+_METHODS = "Partitioning of grace-hash and hybrid-hash: {partition_methods}; or a Python file. Default: traditional."
+_SUB_BUFFER = "With --partition n-hash: size of sub-buffers; 8KiB by default."
+_STRANDS = "With --partition para-hash: number of strands; 1 by default."
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class DeviceModel(Protocol):
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
+        """Capacity that the host can address."""
 
     @property
     def now(self) -> int:

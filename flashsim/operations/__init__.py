@@ -20,27 +20,27 @@ COMMANDS: dict[str, str | dict[str, str]] = {
 #: Help texts of groups of commands, a line and examples each.
 GROUPS = {
     "device": """
-        Device presets, every value with its source, micro-benchmarks, and drives served to other programs.
+        List, measure, fit and serve devices.
         flashsim device list
         flashsim device show ocz-core-60gb
         flashsim device bench ocz-core-60gb --quick --only order
         flashsim device calibrate seagate-st3300655lc --time 5s --out found-again.toml
         """,
     "trace": """
-        Recorded requests.
+        Inspect, convert and replay traces.
         flashsim trace info bnl.parquet
         flashsim trace convert bnl.parquet bnl.iolog --to fio-iolog
         flashsim trace replay bnl.parquet --device intel-x25e-64gb
         """,
     "cache": """
-        Replacement policies: hits and misses by policy and size, differences with confidence, and miss-ratio curves.
+        Compare replacement policies on traces.
         flashsim cache simulate zipf:pages=1000,references=1e5 --policy lru --policy arc --size 1%..80%
         flashsim cache compare pages.txt lru arc sieve --size 10%
         flashsim cache curve pages.txt
         flashsim cache list
         """,
     "pool": """
-        A memory pool that an SSD extends: transactions by design, devices and sizes, in virtual time.
+        Simulate a buffer pool that an SSD extends.
         flashsim pool run tpc-c:warehouses=2 --design none,lc --memory 20MB --ssd 140MB --time 4s
         flashsim pool crash --restart lvr --exhaustive --histories 3
         flashsim pool restart tpc-c:warehouses=2 --memory 20MB --ssd 140MB --time 20s --checkpoint 2s

@@ -6,21 +6,18 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from inspect import Parameter, Signature, cleandoc
+from inspect import Parameter, Signature
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperCommand
 
 from flashsim.core.errors import (
     FlashsimError,
     FlashsimWarning,
     InvalidParameterError,
-    RefusedError,
     StandardOutputError,
     UnknownNameError,
     printable,
@@ -28,34 +25,17 @@ from flashsim.core.errors import (
 from flashsim.experiments.runs import interrupts
 from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations.fields import Field
-from flashsim.operations.operation import fields, name_now, perform
+from flashsim.operations.help_texts import CommandWithHelp, command_help, show_whole_help
+from flashsim.operations.member_names import names
+from flashsim.operations.operation import fields, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Its home differs between versions of Typer.
-_UsageError: Any = typer.BadParameter.__mro__[1]
 _FORCE = Annotated[bool, typer.Option("--force", help="Replace output files that exist.")]
-#: Width of a help text; a longer example goes on in a line of its own.
-_WIDTH = 80
-_EXAMPLE = re.compile(r"^( *)(flashsim .*(?:\\\n.*)*)$", re.MULTILINE)
-_PLACE = re.compile(r"\{([a-z_]+)\}")
-#: Names that help texts list and shells complete, by what a field calls them: a family's, or those of a list or a function.
-_NAMES = {
-    "joins": "algorithms.joins.base:JOINS", "strategies": "algorithms.fetching.base:FETCHING",
-    "partition_methods": "algorithms.partitioning.base:PARTITIONING", "page_formats": "flashsim.storage.page.base:PAGE_FORMATS",
-    "placements": "flashsim.storage.placement.base:PLACEMENTS", "formats": "traces.format.base:FORMATS",
-    "writable": "traces.format.base:writable", "page_traces": "traces.page_format.base:PAGE_FORMATS",
-    "references": "traces.references.base:GENERATORS.names", "engines": "traces.replay.base:ENGINES",
-    "planners": "algorithms.page_access.planners.base:PLANNERS", "graphs": "algorithms.page_access.instances:FAMILIES",
-    "policies": "algorithms.replacement.base:REPLACEMENT", "designs": "algorithms.extensions.base:DESIGNS",
-    "restarts": "algorithms.restart.base:RESTARTS", "workloads": "traces.transactions.base:WORKLOADS",
-    "benchmarks": "traces.workload.base:FAMILY", "sets": "flashsim.experiments.bench.aio:SETS",
-    "presets": "flashsim.device.presets:names", "cpus": "flashsim.execution.cpu:names",
-}  # fmt: skip
-#: What an option takes besides the names of a list.
-_BESIDES: dict[Any, list[str]] = {"cpus": ["none", "by-year"], "references": ["join"]}
+_ALL = {"callback": show_whole_help, "is_eager": True, "expose_value": False}
+_HELP_ALL = Annotated[bool, typer.Option("--help-all", help="Show all options and examples.", **_ALL)]
 
 
 def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer.Typer:
@@ -102,12 +82,14 @@ def command(function: Callable[..., Outcome | pd.DataFrame], name: str) -> typer
     for each, file in files.items():
         taken[each] = Annotated[Path | None, typer.Option(file.option, metavar=file.metavar, help=file.help)], None
     taken.setdefault("force", (_FORCE, False))
+    taken["help_all"] = _HELP_ALL, False
     options = [Parameter(each, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for each, (kind, default) in taken.items()]
     run.__signature__ = Signature(options)  # type: ignore[attr-defined]
     run.__annotations__ = {each: kind for each, (kind, _) in taken.items()}
     run.__doc__ = command_help(operation.__doc__ or "")
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command(name, cls=CommandWithExamples)(run)
+    seldom = {each for each, field in by_option.items() if field.seldom}
+    app.command(name, cls=type("Command", (CommandWithHelp,), {"seldom": seldom, "titles": titles}))(run)
     return app
 
 
@@ -203,57 +185,3 @@ def warnings_as_lines() -> Iterator[None]:
 
         warnings.showwarning = show
         yield
-
-
-class CommandWithExamples(TyperCommand):
-    """A command whose help text may hold examples, and places for the names of a kind."""
-
-    def __init__(self, name: str | None, *, help: str | None = None, **rest: Any) -> None:
-        super().__init__(name, help=with_examples(help), **rest)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse a command line; a former name of an option is refused with the one that it has now."""
-        try:
-            return super().parse_args(ctx, args)
-        except _UsageError as problem:
-            former = getattr(problem, "option_name", "").removeprefix("--")
-            if now := name_now(former, {option.removeprefix("--") for each in self.params for option in each.opts}):
-                raise RefusedError(f"--{former}: it is --{now} now") from None
-            raise
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The help text, with the names that exist now in place of ``{joins}`` and the like."""
-        for parameter in self.params:
-            if text := getattr(parameter, "help", None):
-                parameter.help = _PLACE.sub(lambda place: ", ".join(names(place[1])), text)  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
-
-
-def command_help(docstring: str) -> str:
-    """The part of an operation's docstring that the command shows: without numpydoc's examples of Python."""
-    return cleandoc(docstring).partition("\nExamples\n--------\n")[0].rstrip()
-
-
-def with_examples(text: str | None) -> str | None:
-    r"""A help text whose literal blocks (after ``::``) are not wrapped, but for commands: the mark ``\b`` tells the formatter so."""
-    return _EXAMPLE.sub(_wrap_command, text.replace("::\n\n    ", ":\n\n\b\n    ")) if text else text
-
-
-def _wrap_command(example: re.Match[str]) -> str:
-    """A command in lines that end as a shell wants it, each begun by an option."""
-    lines = [example[1]]
-    for part in re.split(r" (?=--)", re.sub(r"\s*\\\n\s*", " ", example[2])):
-        if len(lines[-1]) + len(part) > _WIDTH - len("     \\"):  # two of them stand before each line
-            lines.append(f"{example[1]}   ")
-        lines[-1] += part if lines[-1] == example[1] else f" {part}"
-    return " \\\n".join(lines)
-
-
-def names(kind: str | Callable[[], Iterable[str]]) -> list[str]:
-    """Names of a kind: members of a family and files in this folder that could be one, or those of a list or function."""
-    from flashsim.core.members import Family  # with what is installed, for which no help need wait
-
-    source = resolve_name(_NAMES[kind]) if isinstance(kind, str) else kind
-    if isinstance(source, Family):
-        return [*source.names(), *source.files(Path())]
-    return [*(source() if callable(source) else source), *_BESIDES.get(kind, ())]

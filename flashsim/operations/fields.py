@@ -163,7 +163,7 @@ class Field:
     help: str  #: Text of both help texts; ``{joins}`` and the like stand for the names that exist.
     metavar: str | None = None  #: Placeholder of the value in help texts.
     parse: Parse | None = None  #: Checks a value, or the default, and converts it for the operation; a default None stays None.
-    #: What shells complete: kinds of names (`flashsim.operations.command.names`), or functions that give names.
+    #: What shells complete: kinds of names (`flashsim.operations.member_names.names`), or functions that give names.
     completes: tuple[str | Callable[[], Iterable[str]], ...] = ()
     option: str = ""  #: Name of the option, where it is not the parameter's.
     kind: type = str  #: Type that the command line converts to.
@@ -179,6 +179,7 @@ class Field:
     required: bool = False  #: Has no default in the command.
     single: bool = False  #: Provenance has a list of one value as that value.
     default: Any = None  #: Default, which is declared here in groups alone (`flashsim.operations.operation.parameters`).
+    seldom: bool = False  #: A long help text leaves it to ``--help-all``.
     after_group: bool = False  #: Comes after the parameters of the operation's group.
     #: The parameter without which it has no effect; or a function from all values and its name in messages, which refuses it then.
     needs: str | Callable[[Mapping[str, Any], str], None] | None = None
@@ -203,18 +204,23 @@ Flag = partial(Field, parse=flag, kind=bool)
 Target = partial(Field, parse=lambda value, parameter: Path(text(value, parameter)), writes=True, provenance=False)
 
 # What several operations take. The values of sizes and times are `Any` to type checkers: texts for those who call, numbers inside.
-PageSize = Annotated[Any, Size("512B to 64KiB.", parse=partial(size, least=512, most=64 * KIB))]
-PartOfDevice = Annotated[Any, Size("How much of the device is used, such as 4GiB.", parse=partial(size, least=512))]
-PoolPages = Annotated[Any, Size("Of pages, 512B to 64MiB.", parse=partial(size, least=512, most=64 * MIB))]
-Seed = Annotated[int, Count("Of all that is drawn.", parse=seed, default=0)]
-Jobs = Annotated[int | None, Count("Runs at the same time; by default as many as there are cores.", provenance=False)]
-Why = Annotated[bool, Flag("Say why the run took its time: by parts, by mechanisms of the devices, and against the formula.")]
-Exact = Annotated[bool, Flag("Shapley values of the four largest mechanisms too, by 16 more runs at most.", needs="why", provenance=False)]
-Fresh = Annotated[bool, Flag("Leave what is kept of earlier runs unused.", provenance=False)]
+PageSize = Annotated[Any, Size("Page size, 512B to 64KiB.", parse=partial(size, least=512, most=64 * KIB))]
+PartOfDevice = Annotated[Any, Size("Part of the device that is used, such as 4GiB.", parse=partial(size, least=512))]
+PoolPages = Annotated[Any, Size("Page size, 512B to 64MiB.", parse=partial(size, least=512, most=64 * MIB))]
+Seed = Annotated[int, Count("Random seed.", parse=seed, default=0)]
+Jobs = Annotated[int | None, Count("Number of parallel runs; by default the number of cores.", provenance=False)]
+Why = Annotated[bool, Flag("Explain the time: by parts, by mechanisms of the devices, and against the formula.")]
+Exact = Annotated[
+    bool,
+    Flag(
+        "With --why: also Shapley values of the four largest mechanisms (up to 16 more runs).", needs="why", provenance=False, seldom=True
+    ),
+]
+Fresh = Annotated[bool, Flag("Ignore cached results of earlier runs.", provenance=False)]
 Force = Annotated[bool, Flag("Replace output files that exist.", python="Also a real file that is written to.", provenance=False)]
-_CPUS = "The CPU that prices work, of {cpus}; or a TOML file. by-year: the preset nearest to the device's year."
-Cpu = Annotated[str | None, Field(_CPUS, "PRESET", _cpu, ("cpus",), python="None: it takes no time.")]
-_ROWS_ON_PAGES = "How pages hold rows: one of {page_formats}; or a Python file. By default sqlite, or what the join needs."
-PageFormat = Annotated[str | None, Name(_ROWS_ON_PAGES, "FORMAT", completes=("page_formats",))]
-_STATES = "Of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady, and ,erases=MEAN[:SPREAD] for worn blocks."
+_CPUS = "CPU preset for CPU times: {cpus}; or a TOML file. by-year takes the preset nearest to the device's year."
+Cpu = Annotated[str | None, Field(_CPUS, "PRESET", _cpu, ("cpus",), python="None: it takes no time.", seldom=True)]
+_ROWS_ON_PAGES = "Page format: one of {page_formats}; or a Python file. By default sqlite, or the format that the join needs."
+PageFormat = Annotated[str | None, Name(_ROWS_ON_PAGES, "FORMAT", completes=("page_formats",), seldom=True)]
+_STATES = "Initial state of a simulated drive: empty, sequential[:SHARE], random[:SHARE] or steady; ,erases=MEAN[:SPREAD] adds wear."
 Precondition = Annotated[str | None, Name(_STATES, "STATE")]

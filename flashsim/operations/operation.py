@@ -19,6 +19,7 @@ from flashsim.core.provenance import provenance
 from flashsim.experiments.presentation.progress import show_here
 from flashsim.operations import FORMER_OPTIONS, RENAMED
 from flashsim.operations.fields import Field, Parse
+from flashsim.operations.member_names import names
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -209,7 +210,7 @@ def _numpydoc(function: Callable[..., Any]) -> str:
     shell = summary.replace("\nExamples::\n", "\nFrom a shell::\n").rstrip()
     lines = [shell, "", "Parameters", "----------"]
     for name, field in fields(function).items():
-        help = re.sub(r"\{(\w+)\}", lambda kind: f"the {kind[1].replace('_', ' ')}", f"{field.help} {field.python}".strip())
+        help = re.sub(r"\{(\w+)\}", lambda kind: ", ".join(names(kind[1], files=False)), f"{field.help} {field.python}".strip())
         lines += [name, *textwrap.wrap(help, 120, initial_indent="    ", subsequent_indent="    ")]
     return "\n".join([*lines, _EXAMPLES + examples])
 

@@ -13,7 +13,7 @@ COMMANDS = {
 }
 GROUPS = {
     "validate": """
-        Simulated devices held against measured ones.
+        Compare simulated with measured devices.
         flashsim validate hdd --drive toshiba-5400-320gb --trace measured.trace
         flashsim validate ssd --claim first --scale 0.1
         """,

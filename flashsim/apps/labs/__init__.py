@@ -11,7 +11,7 @@ COMMANDS = {
 }
 GROUPS = {
     "lab": """
-        Labs for courses: notebooks, checks, marks on fresh instances, and contests.
+        Course labs: start, check, grade, rank.
         flashsim lab list
         flashsim lab start replacement
         flashsim lab check replacement.ipynb

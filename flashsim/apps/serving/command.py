@@ -31,19 +31,23 @@ from traces.file.recording import ParquetWriter
 def device_serve(
     preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
     *,
-    socket: Annotated[str | None, Name("Listen on a socket in the file system.", "PATH")] = None,
-    port: Annotated[int | None, Count("Listen on a TCP port; 0: any.", parse=partial(fields.count, least=0, most=65535))] = None,
-    listen: Annotated[str | None, Name("With --port: where. Whoever reaches it may read and write.", "ADDRESS", needs="port")] = None,
-    run: Annotated[str | None, Field("Serve while this shell command runs; it finds $uri.", "COMMAND")] = None,
-    time_scale: Annotated[float, Number("Real seconds a simulated second; 0: no latency is imposed.", metavar="F")] = 1.0,
+    socket: Annotated[str | None, Name("Listen on a Unix socket.", "PATH")] = None,
+    port: Annotated[int | None, Count("Listen on a TCP port; 0: any free one.", parse=partial(fields.count, least=0, most=65535))] = None,
+    listen: Annotated[
+        str | None, Name("With --port: address. Everyone who can reach it may read and write.", "ADDRESS", needs="port")
+    ] = None,
+    run: Annotated[str | None, Field("Serve while this shell command runs; $uri is the address.", "COMMAND")] = None,
+    time_scale: Annotated[float, Number("Real seconds per simulated second; 0 disables latencies.", metavar="F")] = 1.0,
     read_only: Annotated[bool, Flag("Refuse writes.")] = False,
-    content: Annotated[str | None, Name("Keep what the drive holds in this file, made if it is not there.", "FILE", reads=True)] = None,
-    trace: Annotated[Any, Target("Record every request.", "TRACE.parquet")] = None,
-    empty: Annotated[bool, Flag("Begin with an empty flash drive; otherwise it was written in order.")] = False,
+    content: Annotated[str | None, Name("Store the contents of the drive in this file; created if absent.", "FILE", reads=True)] = None,
+    trace: Annotated[Any, Target("Record all requests in this file.", "TRACE.parquet")] = None,
+    empty: Annotated[bool, Flag("Start with an empty flash drive; by default it was written sequentially.")] = False,
     precondition: fields.Precondition = None,
     force: fields.Force = False,
 ) -> Listing:
-    """Serve a simulated drive to programs that speak NBD, such as fio, nbdcopy and nbdfuse, and report what they asked of it.
+    """Serve a simulated drive to other programs (NBD).
+
+    Clients are programs such as fio, nbdcopy and nbdfuse; at the end their requests are reported.
 
     It holds what is written to it, and takes the simulated drive's time for everything, to the precision of this machine. It serves at most
     128 clients at a time. SIGINT (Ctrl-C) or SIGTERM ends it. A file of --content that was not made for this drive is refused without

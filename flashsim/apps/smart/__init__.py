@@ -3,7 +3,7 @@
 COMMANDS = {"smart": {"run": "face.smart:smart"}}
 GROUPS = {
     "smart": """
-        Queries on drives that run programs: what runs inside, what on the host, and how long it takes.
+        Run queries inside a Smart SSD.
         flashsim smart run "SELECT avg(o_totalprice) FROM o" \
                 --table o=tpch:orders@0.01 --device samsung-smart-400gb
         """,

@@ -58,8 +58,8 @@ def _types(value: Any, parameter: str) -> dict[str, str]:
     return types
 
 
-_TYPES = "Types of columns of CSV and TSV files, such as id=int64,day=date, in place of those that their fields show; may be repeated."
-Types = Annotated[Any, Field(_TYPES, "COLUMN=TYPE,...", _types, several=True, python="Or types by column.")]
+_TYPES = "Types of columns of CSV and TSV files, such as id=int64,day=date; by default detected from the fields. May be repeated."
+Types = Annotated[Any, Field(_TYPES, "COLUMN=TYPE,...", _types, several=True, python="Or types by column.", seldom=True)]
 
 
 def sources(values: Mapping[str, Any], types: Mapping[str, str] | None = None) -> dict[str, Source]:

@@ -52,5 +52,7 @@ def on_real(arguments: Mapping[str, Any], title: str, block: bool = False) -> No
 
 #: Refuses an argument that has an effect on block devices alone.
 on_block = partial(on_real, block=True)
-AllowWrite = Annotated[bool, Flag("Write to DEVICE, if it is a real file or disk: what it holds is lost.", provenance=False, needs=on_real)]
-YesDestroy = Annotated[str | None, Name("The block device that --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)]
+AllowWrite = Annotated[bool, Flag("Permit writes to DEVICE, a real file or disk; its contents are lost.", provenance=False, needs=on_real)]
+YesDestroy = Annotated[
+    str | None, Name("Block device whose contents --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)
+]

@@ -39,8 +39,8 @@ from traces.replay.base import Observer
 #: Intervals of the timeline of a drive without counters over time.
 _INTERVALS = 100
 TimelineFile = Annotated[Any, Target("Write a timeline that Perfetto opens (trace-event format).", "FILE.json[.gz]", after_group=True)]
-TimelineFrom = Annotated[Any, Duration("Begin the timeline at this time, such as 1.5s.", needs="timeline")]
-TimelineTo = Annotated[Any, Duration("End the timeline at this time.", needs="timeline")]
+TimelineFrom = Annotated[Any, Duration("Begin of the timeline, such as 1.5s.", needs="timeline", seldom=True)]
+TimelineTo = Annotated[Any, Duration("End of the timeline.", needs="timeline", seldom=True)]
 
 #: Begins the timeline of a device.
 TimelineWriter = Callable[[Device], AbstractContextManager[Timeline]]

@@ -54,13 +54,13 @@ class TracePart(TypedDict, total=False):
 
     format: Annotated[
         str | None,
-        Name("The trace's format, if its content does not tell: {formats}.", "NAME|FILE.py", completes=("formats",)),
+        Name("Format of the trace, if it cannot be detected: {formats}.", "NAME|FILE.py", completes=("formats",), seldom=True),
     ]
     columns: Annotated[str | None, Name(_COLUMNS_OF_CSV, "ROLE=NAME:UNIT,...")]
-    device_number: Annotated[Any, Count("Only requests of this device of the trace; may be repeated.", parse=each(seed), several=True)]
-    start: Annotated[str | None, Duration("Only from so long after the first request, such as 10s.", parse=_duration_text)]
-    window: Annotated[str | None, Duration("Only so long, from --start or the first request on.", parse=_duration_text)]
-    speed: Annotated[float, Number("Let requests arrive, and programs think, X times as fast.", **_PLAYED, default=1)]
+    device_number: Annotated[Any, Count("Only requests of this device; may be repeated.", parse=each(seed), several=True, seldom=True)]
+    start: Annotated[str | None, Duration("Skip this time from the first request on, such as 10s.", parse=_duration_text)]
+    window: Annotated[str | None, Duration("Only requests of this time span, from --start on.", parse=_duration_text)]
+    speed: Annotated[float, Number("Divide inter-arrival and think times by X.", **_PLAYED, default=1, seldom=True)]
 
 
 class TraceSource:

@@ -62,9 +62,11 @@ def algorithms(family: str = "joins") -> pd.DataFrame:
 
 @operation
 def cache_list(
-    policies: Annotated[Any, Names("Only these; also Python files.", "[POLICY]...", completes=("policies",), argument=True)] = None,
+    policies: Annotated[
+        Any, Names("Only these policies; also Python files.", "[POLICY]...", completes=("policies",), argument=True)
+    ] = None,
 ) -> Listing:
-    """List the replacement policies, with what their parameters mean.
+    """List replacement policies and their parameters.
 
     Examples::
 

@@ -47,11 +47,11 @@ class CheckOutcome(Outcome):
 
 @operation
 def check(
-    file: Annotated[str, Name("A Python file that defines a member of a family.", "FILE.py", argument=True, reads=True)],
+    file: Annotated[str, Name("A Python file that defines a policy, join, planner or other member.", "FILE.py", argument=True, reads=True)],
     *,
-    limit: Annotated[Any, Duration("Processor time for each property: one that takes longer fails.")] = "60s",
+    limit: Annotated[Any, Duration("CPU time limit per property; a property that exceeds it fails.")] = "60s",
 ) -> CheckOutcome:
-    """Hold a part of one's own against the contract of its family.
+    """Test your own policy, join or other part.
 
     The family is found by what the file defines. The exit code is 1 if a property fails. The same properties are tests of pytest by
     inheriting from the family's class in flashsim.testing.

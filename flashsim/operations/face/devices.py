@@ -80,7 +80,9 @@ def _facts(parameters: Any, sources: Any) -> dict[str, dict[str, Any]]:
 
 @operation
 def device_list() -> Listing:
-    """List the device presets, newest first: year, cells, whether fitted, identified or built to sourced figures, and capacity.
+    """List device presets, newest first.
+
+    Columns: year, cell type, origin of the parameters (fitted, identified or sourced), and capacity.
 
     Examples::
 
@@ -104,7 +106,7 @@ def device_list() -> Listing:
 def device_show(
     preset: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
 ) -> Listing:
-    """Show a preset's values and the figures it is meant to show, what they mean and where they come from.
+    """Show a preset's parameters with their sources.
 
     Examples::
 

@@ -37,8 +37,10 @@ _PROGRAMS = {
 
 
 @operation
-def doctor(compile: Annotated[bool, Flag("Compile all engines now, rather than when they are first used.")] = False) -> Listing:
-    """Show versions, what is compiled, how large the cache is, and which other programs are there to judge.
+def doctor(compile: Annotated[bool, Flag("Compile all engines now instead of at first use.")] = False) -> Listing:
+    """Show versions, compiled engines and the cache.
+
+    Also the external programs that tests use, as far as they are installed.
 
     Examples::
 

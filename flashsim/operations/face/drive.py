@@ -93,7 +93,7 @@ class Drive:
 
     @property
     def capacity(self) -> int:
-        """Bytes that the host can address."""
+        """Capacity that the host can address."""
         return self.device.capacity
 
     def copy(self) -> Drive:

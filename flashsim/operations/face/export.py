@@ -21,16 +21,24 @@ from flashsim.operations.operation import operation, origin
 def export(
     table: Annotated[
         Table,
-        Field("The relation, as flashsim join takes it.", "SOURCE", argument=True, reads=True, python="Or a DataFrame, or an Arrow table."),
+        Field(
+            "The relation, in any form that flashsim join accepts.",
+            "SOURCE",
+            argument=True,
+            reads=True,
+            python="Or a DataFrame, or an Arrow table.",
+        ),
     ],
-    folder: Annotated[str | Any, Name("Where to put the files.", "FOLDER", option="--out")],
+    folder: Annotated[str | Any, Name("Target folder.", "FOLDER", option="--out")],
     *,
-    page_format: Annotated[str, Name("postgresql or sqlite; or a Python file.", "FORMAT", completes=("page_formats",))] = "postgresql",
+    page_format: Annotated[
+        str, Name("Page format: postgresql, sqlite, or a Python file.", "FORMAT", completes=("page_formats",))
+    ] = "postgresql",
     types: Types = None,
-    page_size: Annotated[Any, Size("A server reads the size it was built with.")] = "8KiB",
+    page_size: Annotated[Any, Size("Page size; a PostgreSQL server reads only the size it was built with.")] = "8KiB",
     force: fields.Force = False,
 ) -> pd.DataFrame:
-    r"""Write the pages that hold a relation as files that another program reads.
+    r"""Write a table as PostgreSQL or SQLite files.
 
     In PostgreSQL's format that is a table's file (and FILE.1 and so on beyond 1 GiB), with FILE.sql, which creates the table. Where it
     takes the place of that table's file in a cluster that is shut down, the server shows its rows. In SQLite's format it is a database.

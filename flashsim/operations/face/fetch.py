@@ -39,7 +39,7 @@ _GRAPHS = (
     "Or a DataFrame, an Arrow table or columns by name, whose first two columns are the ends of each edge; a graph of NetworkX, a SciPy "
     "matrix, CSR arrays (offsets, neighbours), or a `algorithms.page_access.graph.PageGraph`."
 )
-_PLANNERS = "One of {planners}; or a Python file. Several may be given; all by default."
+_PLANNERS = "Planner: {planners}; or a Python file. May be repeated; all by default."
 
 
 class FetchOutcome(Outcome):
@@ -134,7 +134,7 @@ def fetch(
     graph: Annotated[
         Any,
         Field(
-            "An edge list, as FILE.parquet, FILE.csv or FILE.sqlite:TABLE; or an instance of {graphs}.",
+            "An edge list (FILE.parquet, FILE.csv or FILE.sqlite:TABLE), or a generated graph: {graphs}.",
             "GRAPH",
             completes=("graphs",),
             python=_GRAPHS,
@@ -143,18 +143,20 @@ def fetch(
         ),
     ],
     *,
-    frames: Annotated[int, Count("Pages that memory holds, at least 2.")],
+    frames: Annotated[int, Count("Pages that fit in memory, at least 2.")],
     planner: Annotated[Any, Names(_PLANNERS, "NAME", completes=("planners",))] = None,
     results: Annotated[
-        str | None, Field("What an edge is worth; by default the column results or weight, if there is one.", "COLUMN", _column)
+        str | None, Field("Column with the weight of each edge; by default results or weight, if present.", "COLUMN", _column)
     ] = None,
-    exact: Annotated[bool, Flag("Search for the fewest fetches and the fewest frames too; for up to about a dozen pages.")] = False,
-    device: Annotated[str | None, Name("A device whose pages they are, for why.", "PRESET", completes=("presets",))] = None,
-    why: Annotated[bool, Flag("Print why: by parts, by mechanisms of the device, and against the bound.", needs="device")] = False,
+    exact: Annotated[bool, Flag("Also search for the minimum of fetches and of frames; feasible up to about a dozen pages.")] = False,
+    device: Annotated[str | None, Name("Device that holds the pages; needed by --why.", "PRESET", completes=("presets",))] = None,
+    why: Annotated[bool, Flag("Explain the time: by parts, by mechanisms of the device, and against the bound.", needs="device")] = False,
     page_size: fields.PageSize = "8KiB",
     **parameters: Any,
 ) -> FetchOutcome:
-    """Plan in which order pages are fetched, so that all pairs of a graph meet in memory in as few fetches as possible.
+    """Plan the order of page fetches of a join.
+
+    Pages are nodes of a graph; the two pages of each edge must be in memory together, with as few fetches as possible.
 
     The first two columns of an edge list are the pages of each pair, of any type. An instance may have parameters behind its name, as in
     the examples. Of each planner the fetches are told, the same over the pages that have to be fetched at all, and processor seconds.

@@ -29,10 +29,10 @@ from flashsim.experiments.runs.exporting import RowWriter
 from flashsim.experiments.why.joins import why_join
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Table, Types, key, sources
-from flashsim.operations.face._device_arguments import AllowWrite, device_of, preset_of
-from flashsim.operations.face._join_options import FIELDS, JoinChoices, given_options
+from flashsim.operations.face._device_arguments import AllowWrite, preset_of
+from flashsim.operations.face._join_options import ALLOCATION, BUFFERS_FOR, CORES, DEVICES, FIELDS, PLACEMENT, JoinChoices, given_options
 from flashsim.operations.face._sweep_point import point_of
-from flashsim.operations.fields import Count, Field, Name, Size, Target
+from flashsim.operations.fields import Field, Name, Size, Target
 from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import Outcome, frame, outstanding_frame
 from flashsim.storage.source import source_file
@@ -148,7 +148,10 @@ class JoinOutcome(Outcome):
         return frame_of(self.table)
 
     def printout(self) -> Iterator[Part]:
-        """The join, and for each device its cost by phase, beside the formula where there is one."""
+        """The join, its cost in words, and for each device its cost by phase, beside the formula where there is one."""
+        from flashsim.experiments.presentation.terminal import Explanation
+        from flashsim.operations.face._join_words import devices_table, in_words
+
         setting, first = self.result.setting, self.result.runs[0]
         strands = self.result.parameters.strands
         with_ = [value for name in ("first", "fetch", "policy", "kernel") if (value := getattr(setting.options, name, None))]
@@ -158,17 +161,22 @@ class JoinOutcome(Outcome):
         files = self.result.files
         sides = ", ".join(f"{file.name} {len(file.relation):,} rows on {file.pages:,} pages" for file in files)
         yield f"{join} on {', '.join(run.machine for run in self.result.runs)}: {sides}; {files[0].layout.page_title} a page"
+        totals = [(run.machine, phases[-1]) for run, phases in zip(self.result.runs, self._comparisons, strict=True)]
+        if not any(isinstance(run, ConcurrentRun) for run in self.result.runs):
+            yield from (*in_words(totals), "")
+            if len(totals) > 1:
+                yield from (devices_table(totals), "")
+        for number, phases in enumerate(self._comparisons):
+            yield from self._run_parts(number, phases)
         buffers = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in vars(self.result.allocation).items())
         if smaller := self.smaller_buckets:
             buffers += f"; buckets on pages of {format_size(smaller)}"
         memory = format_size(self.provenance["parameters"]["memory"])
-        yield f"memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows"
+        shown = f"Memory {memory}, {setting.memory:,} pages ({buffers}), placement {setting.placement}, {first.result_rows:,} result rows."
         cpus_of = _cpus_of(self.result)
         one = cpus_of[0] + ", work takes no time" * (cpus_of[0] == "none")
         each = (f"{cpu} for {run.machine}" for cpu, run in zip(cpus_of, self.result.runs, strict=True))
-        yield f"CPU: {one if len({*cpus_of}) == 1 else ', '.join(each)}\n"
-        for number, phases in enumerate(self._comparisons):
-            yield from self._run_parts(number, phases)
+        yield from ("", Explanation(f"{shown} CPU: {one if len({*cpus_of}) == 1 else ', '.join(each)}."))
 
     @property
     def smaller_buckets(self) -> int:
@@ -183,7 +191,7 @@ class JoinOutcome(Outcome):
         from flashsim.operations.face._why_outcome import parts_of
 
         run, formula = self.result.runs[number], comparison.formulas(self.result)[number]
-        yield from ["", run.machine] * bool(number)
+        yield from ["", run.machine] if number else [run.machine] * (len(self.result.runs) > 1)
         level = run.outstanding.as_dict()
         if level and level["max"] > 1:
             yield from (outstanding(level), "")
@@ -202,7 +210,7 @@ class JoinOutcome(Outcome):
             note = " Smaller pages of buckets are counted as they are, but by the formula as the relations' pages."
             sizes = note if self.smaller_buckets else ""
             yield from (comparison.comparison_table(phases), "")
-            ask = "" if self._whys else f" {option('why').capitalize()} takes the difference apart."
+            ask = "" if self._whys else f" Next: {option('why')} explains the difference."
             yield Explanation(f"Formula (Haas et al.) with {rates}, {writing}.{seeks} {comparison.left_out(phases)}{sizes}".rstrip() + ask)
 
     def _draw(self) -> Figure:
@@ -215,61 +223,42 @@ class JoinOutcome(Outcome):
 
 
 _TABLES = "Or a DataFrame, or an Arrow table. It is loaded onto the device before the clock starts."
-_DEVICES = "A preset (see flashsim device list), its TOML file, or the path of a real file or disk. Several see the same requests."
-_RULES = (
-    "How memory is divided: haas, by Haas et al., or drive, by closed forms made for a drive, of bnl, sort-merge, grace-hash and "
-    "hybrid-hash, and of grace-hash with n-hash, whose sub-buffers it also chooses."
-)
 
 
 @operation
 def join(
-    r: Annotated[Table, Name("One relation; its columns come first in the result.", "SOURCE", parse=None, python=_TABLES, reads=True)],
-    s: Annotated[Table, Name("The other relation.", "SOURCE", parse=None, python="See r. The smaller one builds.", reads=True)],
-    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)],
+    r: Annotated[Table, Name("First relation; its columns come first in the result.", "SOURCE", parse=None, python=_TABLES, reads=True)],
+    s: Annotated[Table, Name("Second relation.", "SOURCE", parse=None, python="See r. The smaller one builds.", reads=True)],
+    on: Annotated[str, Field("Join key: one name for both relations, or the name in each.", "COLUMN[=COLUMN]", key)],
     *,
-    device: Annotated[
-        Any,
-        Field(
-            _DEVICES,
-            "DEVICE",
-            fields.each(device_of),
-            ("presets",),
-            python="Or an `fs.drive`, which is left as it is.",
-            several=True,
-            single=True,
-            reads=True,
-        ),
-    ],
-    memory: Annotated[Any, Size("The buffer pool, such as 10MiB.")],
+    device: Annotated[Any, DEVICES],
+    memory: Annotated[Any, Size("Size of the buffer pool, such as 10MiB.")],
     algorithm: Annotated[
-        str, Name("One of {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, required=True)
+        str, Name("Join algorithm: {joins}; or a Python file.", "ALGORITHM", completes=("joins",), argument=True, required=True)
     ] = "hybrid-hash",
     types: Types = None,
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
     io: Annotated[
-        str, Field("Requests of whole buffers, or of single pages.", "[blocked|page]", fields.choice("blocked", "page"))
+        str, Field("Request whole buffers (blocked) or single pages.", "[blocked|page]", fields.choice("blocked", "page"))
     ] = "blocked",
-    placement: Annotated[str, Name("One of {placements}; or a Python file.", "PLACEMENT", completes=("placements",))] = "packed",
+    placement: Annotated[str, PLACEMENT] = "packed",
     cpu: fields.Cpu = cpus.BY_YEAR,
-    buffers_for: Annotated[
-        str | None, Name("Divide the buffers as for this device rather than the one that is run on.", "PRESET", completes=("presets",))
-    ] = None,
-    allocation: Annotated[str, Name(_RULES, "RULE")] = drives.HAAS,
-    cores: Annotated[
-        int | None, Count("Of a simulated machine; by default those of the CPU preset.", metavar="C", after_group=True, needs="strands")
-    ] = None,
+    buffers_for: Annotated[str | None, BUFFERS_FOR] = None,
+    allocation: Annotated[str, ALLOCATION] = drives.HAAS,
+    cores: Annotated[int | None, CORES] = None,
     digests_stored: Annotated[bool, FIELDS["digests_stored"]] = False,
     why: fields.Why = False,
     exact: fields.Exact = False,
-    trace: Annotated[Any, Target("Record every request to the (first) device into a Parquet file.", "FILE")] = None,
-    out: Annotated[Any, Target("Write the joined rows.", "ROWS.parquet")] = None,
+    trace: Annotated[Any, Target("Record all requests to the (first) device in a Parquet file.", "FILE", seldom=True)] = None,
+    out: Annotated[Any, Target("Write the joined rows to this file.", "ROWS.parquet")] = None,
     allow_write: AllowWrite = False,
     force: fields.Force = False,
     **choices: JoinChoices,
 ) -> JoinOutcome:
-    r"""Join two sources on one device, or on several in one pass; show what it cost, and what the formula says.
+    r"""Join two tables on simulated or real devices.
+
+    Reports simulated I/O and CPU time by phase, beside the formula of Haas et al. Several devices receive the same requests.
 
     A SOURCE is tpch:TABLE@SCALE, do2009:TABLE@SCALE, FILE.parquet, FILE.csv, FILE.tsv, FILE.sqlite:TABLE, or a PostgreSQL relation file
     with the table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB

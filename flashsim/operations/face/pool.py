@@ -30,20 +30,20 @@ from flashsim.operations.operation import operation
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome, Picture
 from flashsim.pools import PoolOptions
 
-_DEVICE = (
-    "rates of Do (2012), table 3.1, or rates:read=N,write=N,further=N,servers=N; {presets}; a TOML file; PRESET/100, a hundredth of it; "
-    "or 8xPRESET."
+_DISK = (
+    "Device of the database: rates (Do 2012, table 3.1), rates:read=N,write=N,further=N,servers=N, a preset (see flashsim device list), "
+    "PRESET/100 (a hundredth of it), 8xPRESET, or a TOML file."
 )
-_WORKLOADS = "Transactions, with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace."
-_DESIGNS = "What is done with the SSD: {designs}; all; or a Python file. Several may be given, or several with commas."
-_WITHOUT = f"Run each design once more without: {', '.join(session.PARTS)}; or all, one after the other."
+_WORKLOADS = "Transactions with parameters: {workloads}; generated references, such as zipf:pages=1e5,each=20; or a trace."
+_DESIGNS = "Design of the SSD extension: {designs}; all; or a Python file. May be repeated or separated by commas."
+_WITHOUT = f"Ablation: run each design again without {', '.join(session.PARTS)}; all: without each in turn."
 
 
-def _devices(what: str) -> Field:
+def _devices(help: str) -> Field:
     def parse(value: Any, parameter: str) -> str | Drive:
         return value if isinstance(value, Drive) else fields.text(value, parameter)
 
-    return Field(f"{what} {_DEVICE}", "DEVICE", parse, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
+    return Field(help, "DEVICE", parse, ("presets",), python="Or an unused `fs.drive`, of which each design has its own.")
 
 
 class PoolOutcome(Outcome):
@@ -157,47 +157,62 @@ class PoolOutcome(Outcome):
 def pool(
     workload: Annotated[str, Name(_WORKLOADS, "WORKLOAD", completes=("workloads",), argument=True, reads=True)],
     *,
-    memory: Annotated[Any, Size("The memory pool.")],
+    memory: Annotated[Any, Size("Size of the memory pool.")],
     design: Annotated[Any, Names(_DESIGNS, "DESIGN", completes=("designs",))] = "all",
-    ssd: Annotated[Any, Size("The SSD's frames.", parse=partial(fields.size, least=0))] = "0B",
-    time: Annotated[Any, Duration("Virtual time that each system runs, such as 36s or 10min.")] = "36s",
-    disk: Annotated[Any, _devices("The disks:")] = "rates",
-    ssd_device: Annotated[Any, _devices("The SSD:")] = "rates",
+    ssd: Annotated[Any, Size("Size of the SSD extension.", parse=partial(fields.size, least=0))] = "0B",
+    time: Annotated[Any, Duration("Virtual time of each run, such as 36s or 10min.")] = "36s",
+    disk: Annotated[Any, _devices(_DISK)] = "rates",
+    ssd_device: Annotated[Any, _devices("Device of the SSD extension, in the forms of --disk.")] = "rates",
     precondition: fields.Precondition = None,
-    log: Annotated[Any, _devices("The log's; without one commits take no time. Of rates, read and write are needed:")] = None,
-    log_bytes: Annotated[Any, Size("Log of each reference that writes.", parse=partial(fields.size, least=0), needs="log")] = "200B",
-    policy: Annotated[str, Name("Which page leaves memory: {policies}; or a Python file.", "POLICY", completes=("policies",))] = "lru-k",
+    log: Annotated[Any, _devices("Device of the log, in the forms of --disk; without one, commits take no time.")] = None,
+    log_bytes: Annotated[
+        Any, Size("Log bytes per page that a transaction writes.", parse=partial(fields.size, least=0), needs="log", seldom=True)
+    ] = "200B",
+    policy: Annotated[
+        str, Name("Replacement policy of memory: {policies}; or a Python file.", "POLICY", completes=("policies",))
+    ] = "lru-k",
     dirty_limit: Annotated[
-        str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", session.parse_percent)
+        str | float, Field("Lambda: maximum share of SSD frames that are newer than the disk.", "SHARE", session.parse_percent, seldom=True)
     ] = "50%",
     filling: Annotated[
         str | float,
-        Field("Tau: how much of the SSD is filled with whatever leaves memory; 0% for none.", "SHARE", session.parse_percent),
+        Field(
+            "Tau: until this share is filled, the SSD takes every page evicted from memory; 0% for none.",
+            "SHARE",
+            session.parse_percent,
+            seldom=True,
+        ),
     ] = "95%",
-    throttle: Annotated[int, Count("Mu: requests of the SSD outstanding at which others bypass it; 0 for no limit.", parse=least(0))] = 100,
-    group: Annotated[int, Count("Alpha: pages that a write of the cleaner holds at most.")] = 32,
-    partitions: Annotated[int, Count("Parts into which the SSD's frames are divided.")] = 16,
-    expansion: Annotated[int, Count("Pages that a read from disk brings until memory is full.")] = 8,
+    throttle: Annotated[
+        int, Count("Mu: SSD queue depth from which requests bypass the SSD; 0 for no limit.", parse=least(0), seldom=True)
+    ] = 100,
+    group: Annotated[int, Count("Alpha: maximum number of pages per write of the cleaner.", seldom=True)] = 32,
+    partitions: Annotated[int, Count("Number of partitions of the SSD frames.", seldom=True)] = 16,
+    expansion: Annotated[int, Count("Pages per disk read until --expansion-until.", seldom=True)] = 8,
     expansion_until: Annotated[
-        str, Field(f"What is full when reads bring one page again: {' or '.join(UNTIL)}.", "WHAT", fields.choice(*UNTIL))
+        str, Field(f"Read expansion ends once this is full: {' or '.join(UNTIL)}.", "WHAT", fields.choice(*UNTIL), seldom=True)
     ] = "memory",
-    read_ahead: Annotated[int, Count("Pages that a scan reads at once.")] = 32,
-    checkpoint: Annotated[Any, Duration("Between two checkpoints; none by default.")] = None,
-    fuzzy: Annotated[bool, Flag("Checkpoints leave on the SSD what is newer than the disk.", needs="checkpoint")] = False,
-    clients: Annotated[int, Count("They run transactions, one after another each.")] = 64,
-    think: Annotated[Any, Duration("Between two transactions of a client.")] = "0s",
+    read_ahead: Annotated[int, Count("Read-ahead of scans, pages.", seldom=True)] = 32,
+    checkpoint: Annotated[Any, Duration("Time between checkpoints; none by default.")] = None,
+    fuzzy: Annotated[bool, Flag("Fuzzy checkpoints: dirty pages stay on the SSD.", needs="checkpoint", seldom=True)] = False,
+    clients: Annotated[int, Count("Number of concurrent clients.")] = 64,
+    think: Annotated[Any, Duration("Think time between two transactions of a client.", seldom=True)] = "0s",
     page_size: fields.PoolPages = "8KiB",
     without: Annotated[Any, Names(_WITHOUT, "PART")] = None,
     why: fields.Why = False,
     exact: fields.Exact = False,
-    scale: Annotated[float, Scale("Multiplies the workload, memory, the SSD and times; above 0, up to 1.")] = 1.0,
-    last: Annotated[str | float, Field("Rates are told over this share of the time, at its end.", "SHARE", session.parse_percent)] = "20%",
+    scale: Annotated[float, Scale("Scale of workload, memory, SSD and times, above 0 and up to 1.")] = 1.0,
+    last: Annotated[
+        str | float, Field("Average rates over this final share of the run.", "SHARE", session.parse_percent, seldom=True)
+    ] = "20%",
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
-    trace: Annotated[Any, fields.Target("Of one design: write all requests of its devices.", "TRACE.parquet")] = None,
+    trace: Annotated[Any, fields.Target("Record the requests of all devices (one design only).", "TRACE.parquet", seldom=True)] = None,
 ) -> PoolOutcome:
-    """Run transactions on a memory pool and the SSD that extends it, from cold, and tell what came of it.
+    """Run transactions on a buffer pool with an SSD.
+
+    Reports throughput, hits and device load of each design of the SSD extension, from a cold start.
 
     Designs run on the same transactions, several at a time. What each did is kept: a run that was interrupted goes on where it stopped, and
     one with more designs runs these alone. --scale F multiplies sizes and times by F: rates hardly change, and times are told in full.

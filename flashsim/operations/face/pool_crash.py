@@ -104,38 +104,40 @@ class InjectionOutcome(Outcome):
 @operation
 def pool_crash(
     *,
-    restart: Annotated[str, Name("The restart design: {restarts}; or a Python file.", "NAME|FILE.py", completes=("restarts",))] = _RESTART,
+    restart: Annotated[str, Name("Restart design: {restarts}; or a Python file.", "NAME|FILE.py", completes=("restarts",))] = _RESTART,
     design: Annotated[
-        str | None, Field(f"The pool's extension: {', '.join(EXTENSIONS)}; by turns unless said.", "DESIGN", fields.choice(*EXTENSIONS))
+        str | None,
+        Field(f"Design of the SSD extension: {', '.join(EXTENSIONS)}; by default each in turn.", "DESIGN", fields.choice(*EXTENSIONS)),
     ] = None,
     checkpoints: Annotated[
-        str | None, Field(f"Of {', '.join(CHECKPOINTS)}; by turns unless said.", "KIND", fields.choice(*CHECKPOINTS))
+        str | None, Field(f"Kind of checkpoints: {', '.join(CHECKPOINTS)}; by default each in turn.", "KIND", fields.choice(*CHECKPOINTS))
     ] = None,
-    event: Annotated[int | None, Count("Crash after N events.")] = None,
+    event: Annotated[int | None, Count("Crash after this number of events.")] = None,
     at: Annotated[Any, Duration("Crash at this virtual time.")] = None,
-    exhaustive: Annotated[bool, Flag("Crash after every event of many histories, and of the recoveries that follow.")] = False,
-    lose_ssd: Annotated[bool, Flag("The SSD is lost in every crash of an exhaustive search, and with it what no disk has.")] = False,
-    torn_pages: Annotated[
-        bool, Flag("The disk tears pages in a crash of an exhaustive search, and records carry images of pages.")
-    ] = False,
-    disk: Annotated[str | None, Name("A disk whose power is cut, by an exhaustive search.", "PRESET", completes=("presets",))] = None,
-    ssd_device: Annotated[str | None, Name("An SSD whose power is cut, by an exhaustive search.", "PRESET", completes=("presets",))] = None,
+    exhaustive: Annotated[bool, Flag("Crash after every event of many histories and of the recoveries that follow.")] = False,
+    lose_ssd: Annotated[bool, Flag("With --exhaustive: every crash destroys the SSD and all updates that only it holds.")] = False,
+    torn_pages: Annotated[bool, Flag("With --exhaustive: a crash may tear disk pages, and log records contain page images.")] = False,
+    disk: Annotated[str | None, Name("With --exhaustive: preset of the disk whose power is cut.", "PRESET", completes=("presets",))] = None,
+    ssd_device: Annotated[
+        str | None, Name("With --exhaustive: preset of the SSD whose power is cut.", "PRESET", completes=("presets",))
+    ] = None,
     log: Annotated[
-        str | None, Name("A drive of the log whose power is cut; as the disk unless said.", "PRESET", completes=("presets",))
+        str | None,
+        Name("With --exhaustive: preset of the log drive whose power is cut; by default that of --disk.", "PRESET", completes=("presets",)),
     ] = None,
-    log_size: Annotated[
-        Any, Size("The log's size; refused, with one that would do, where records that recovery may need do not fit.")
-    ] = None,
-    histories: Annotated[int | None, Count(f"Histories of an exhaustive search; {_HISTORIES} by default.")] = None,
-    save: Annotated[Any, fields.Target("Write what survived a crash into a file.", "FILE")] = None,
+    log_size: Annotated[Any, Size("Size of the log; a size too small for recovery is refused, with one that suffices.")] = None,
+    histories: Annotated[int | None, Count(f"With --exhaustive: number of histories; {_HISTORIES} by default.")] = None,
+    save: Annotated[Any, fields.Target("Write the state that survived the crash to this file.", "FILE")] = None,
     saved: Annotated[
-        str | None, Name("Recover from what --save wrote; also --without guards, and nothing else is drawn.", "FILE", reads=True)
+        str | None, Name("Recover from a file of --save, perhaps with --without; nothing else is drawn.", "FILE", reads=True)
     ] = None,
     force: fields.Force = False,
-    without: Annotated[Any, Names("A guard that is switched off. Several may be given.", "GUARD")] = None,
+    without: Annotated[Any, Names("Guard that is disabled; may be repeated.", "GUARD")] = None,
     seed: fields.Seed = 0,
 ) -> CrashOutcome | InjectionOutcome:
-    """Crash a small database whose SSD is warm after a restart, recover it, and hold it against what its clients know.
+    """Crash a small database and verify its recovery.
+
+    The SSD extension stays warm across the restart; the recovered state is compared with the commits that clients know.
 
     The system, its devices and its transactions are drawn under the seed. The exit code is 1 if a committed update is missing afterwards,
     or one is there that was never committed. On drives of presets the power is cut after 16 drawn events of each history, and what

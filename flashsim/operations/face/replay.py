@@ -28,8 +28,8 @@ from traces.file.excerpt import Source
 from traces.replay.base import load_engine
 
 _DEVICES = (
-    "A preset, its TOML file, or a real file or block device; several, each by itself; or for each device of a trace such a path, "
-    "as disk=./disk.bin."
+    "A preset, a TOML file, or a real file or block device; several run separately. DEVICE=PATH maps a device of the trace, such as "
+    "disk=./disk.bin."
 )
 _IN_PYTHON = 'Or an `fs.drive`, which is left as it is; or ``{"disk": "./disk.bin"}``.'
 
@@ -54,23 +54,30 @@ def replay(
         Field(_DEVICES, "DEVICE", _devices, ("presets",), python=_IN_PYTHON, several=True, single=True, reads=True),
     ],
     *,
-    pace: Annotated[str | None, Name("When requests arrive; by default as the trace knows.", "asap|timed|think")] = None,
-    depth: Annotated[int, Count("With asap: how many requests are outstanding.")] = 1,
-    out: Annotated[Any, Target("Write the replayed requests with their times.", "TRACE.parquet")] = None,
+    pace: Annotated[str | None, Name("Arrival of requests; by default as the trace defines it.", "asap|timed|think")] = None,
+    depth: Annotated[int, Count("With --pace asap: queue depth.")] = 1,
+    out: Annotated[Any, Target("Write the replayed requests with their times to this file.", "TRACE.parquet")] = None,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
     timeline: TimelineFile = None,
     timeline_from: TimelineFrom = None,
     timeline_to: TimelineTo = None,
-    wrap: Annotated[bool, Flag("Wrap requests beyond the device's end around.")] = False,
-    empty: Annotated[bool, Flag("Begin with an empty device; otherwise what is read was written before.")] = False,
+    wrap: Annotated[bool, Flag("Wrap requests beyond the end of the device around.", seldom=True)] = False,
+    empty: Annotated[bool, Flag("Start with an empty device; by default all data that is read was written before.", seldom=True)] = False,
     precondition: fields.Precondition = None,
-    engine: Annotated[str | None, Name("What replays on a real device, of {engines} (builtin).", "NAME", completes=("engines",))] = None,
-    against: Annotated[str | None, Name("Also simulate what is replayed on a real device.", "PRESET", completes=("presets",))] = None,
-    writes_as_reads: Annotated[bool, Flag("Read on a real device what the trace writes.")] = False,
-    widen: Annotated[bool, Flag("Widen requests to whole blocks of a real device.")] = False,
-    buffered: Annotated[bool, Flag("Go through the page cache, where there is no direct I/O.")] = False,
+    engine: Annotated[
+        str | None, Name("Replay engine on a real device: {engines}; builtin by default.", "NAME", completes=("engines",))
+    ] = None,
+    against: Annotated[
+        str | None, Name("Also simulate the replay on this preset, for comparison.", "PRESET", completes=("presets",))
+    ] = None,
+    writes_as_reads: Annotated[bool, Flag("Replay writes as reads on a real device.")] = False,
+    widen: Annotated[bool, Flag("Extend requests to whole blocks of a real device.", seldom=True)] = False,
+    buffered: Annotated[bool, Flag("Use the page cache where direct I/O is not supported.", seldom=True)] = False,
     allow_write: AllowWrite = False,
-    yes_destroy: Annotated[Any, Names("What --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block)] = None,
+    yes_destroy: Annotated[
+        Any,
+        Names("Block device or file whose contents --allow-write may destroy.", "/dev/NAME", provenance=False, needs=on_block, seldom=True),
+    ] = None,
     force: fields.Force = False,
     why: fields.Why = False,
     exact: fields.Exact = False,
@@ -85,7 +92,7 @@ def replay(
     ] = False,
     **part: Unpack[TracePart],
 ) -> ReplayOutcome:
-    """Replay a trace on a simulated or real device and report what it showed.
+    """Replay a trace on a simulated or real device.
 
     With --precondition a simulated drive begins in that state, and nothing else is written before. A real file or block device is only
     read, past the page cache; if the trace writes, take --writes-as-reads or --allow-write. The latencies that the trace has recorded, and

@@ -32,7 +32,7 @@ _EXPLAINED = (
     f"A ramp-up ends when the mean over {_SMOOTHED} intervals is at {_SHARE:.0%} of the peak, that of the last fifth of the time before "
     "the end; - says that it is not, in as long a time."
 )
-_SCALE = "Multiplies the workload, memory, the SSD and times; above 0, up to 1."
+_SCALE = "Scale of workload, memory, SSD and times, above 0 and up to 1."
 
 
 @dataclass(frozen=True)
@@ -99,28 +99,34 @@ RestartOutcome.FILES = (TABLE, PICTURE, _TIMELINE)
 def restart(
     workload: Annotated[str, Name("Transactions: {workloads}.", "WORKLOAD", completes=("workloads",), argument=True, reads=True)],
     *,
-    memory: Annotated[Any, Size("The memory pool.")],
-    ssd: Annotated[Any, Size("The SSD's frames.")],
-    design: Annotated[Any, Names("The pool's extension: {designs}. Several may be given.", "DESIGN", completes=("designs",))] = "dw",
+    memory: Annotated[Any, Size("Size of the memory pool.")],
+    ssd: Annotated[Any, Size("Size of the SSD extension.")],
+    design: Annotated[Any, Names("Design of the SSD extension: {designs}. May be repeated.", "DESIGN", completes=("designs",))] = "dw",
     restart: Annotated[
-        Any, Names("Restart designs: {restarts}; or a Python file. Several may be given.", "NAME|FILE.py", completes=("restarts",))
+        Any, Names("Restart design: {restarts}; or a Python file. May be repeated.", "NAME|FILE.py", completes=("restarts",))
     ] = "none,lvr",
-    end: Annotated[str, Field(f"How it ends: {' or '.join(ENDS)}.", "HOW", fields.choice(*ENDS))] = CRASH,
-    time: Annotated[Any, Duration("Virtual time before the end, and at most after recovery.")] = "10min",
-    disk: Annotated[str, Field("The disks, as in `pool run`.", "DEVICE", fields.text)] = "rates",
-    ssd_device: Annotated[str, Field("The SSD, as in `pool run`.", "DEVICE", fields.text)] = "rates:further=50700",
-    log: Annotated[str, Field("The log's device.", "DEVICE", fields.text)] = "rates:read=10458,write=165,further=10458",
-    policy: Annotated[str, Name("Which page leaves memory: {policies}.", "POLICY", completes=("policies",))] = "lru-k",
-    dirty_limit: Annotated[str | float, Field("Lambda: how much of the SSD may be newer than the disk.", "SHARE", parse_percent)] = "20%",
-    checkpoint: Annotated[Any, Duration("Between two checkpoints, which are fuzzy.")] = "1min",
-    flush_writes: Annotated[int, Count("Writes of the SSD that MMR's flush of an entry takes, one after the other.")] = 1,
-    pause: Annotated[Any, Duration("Between two chunks of the frame table that LVR and LRR write.")] = "500ms",
-    clients: Annotated[int, Count("They run transactions, one after another each.")] = 64,
+    end: Annotated[str, Field(f"End of the run before the restart: {' or '.join(ENDS)}.", "HOW", fields.choice(*ENDS))] = CRASH,
+    time: Annotated[Any, Duration("Virtual time before the shutdown or crash, and maximum after recovery.")] = "10min",
+    disk: Annotated[str, Field("Device of the database, as in flashsim pool run.", "DEVICE", fields.text)] = "rates",
+    ssd_device: Annotated[
+        str, Field("Device of the SSD extension, as in flashsim pool run.", "DEVICE", fields.text)
+    ] = "rates:further=50700",
+    log: Annotated[str, Field("Device of the log.", "DEVICE", fields.text)] = "rates:read=10458,write=165,further=10458",
+    policy: Annotated[str, Name("Replacement policy of memory: {policies}.", "POLICY", completes=("policies",))] = "lru-k",
+    dirty_limit: Annotated[
+        str | float, Field("Lambda: maximum share of SSD frames that are newer than the disk.", "SHARE", parse_percent, seldom=True)
+    ] = "20%",
+    checkpoint: Annotated[Any, Duration("Time between two (fuzzy) checkpoints.")] = "1min",
+    flush_writes: Annotated[int, Count("MMR: number of sequential SSD writes per flushed table entry.", seldom=True)] = 1,
+    pause: Annotated[Any, Duration("LVR and LRR: pause between two writes of frame-table chunks.", seldom=True)] = "500ms",
+    clients: Annotated[int, Count("Number of concurrent clients.")] = 64,
     page_size: fields.PoolPages = "8KiB",
     scale: Annotated[float, Scale(_SCALE)] = 1.0,
     seed: fields.Seed = 0,
 ) -> RestartOutcome:
-    """Shut a pool with a log down, or crash it, recover, and tell how long it takes until clients do as much as before.
+    """Measure recovery and warm-up after a restart.
+
+    A pool with a log is shut down or crashed and recovered; reported is the time until throughput is as before.
 
     Records of a log, versions of pages and the frame table of the SSD are simulated; recovery reads and writes the same devices. Times are
     those of the whole system.

@@ -34,7 +34,7 @@ _PYTHON = "Or a frame with columns operation, offset and length (bytes), or an `
 Trace = Annotated[
     Any,
     Field(
-        "A trace of any format, detected from its content, or sample:shop, sample:shop-blocks.",
+        "A trace (its format is detected from its content), or sample:shop, sample:shop-blocks.",
         "FILE",
         argument=True,
         reads=True,
@@ -279,7 +279,9 @@ class TraceOutcome(Outcome, TraceSource):
 
 @operation
 def trace(trace: Trace, **part: Unpack[TracePart]) -> TraceOutcome:
-    """Summarise a trace: format, requests, sizes, sequentiality, footprint, reuse distances, and times.
+    """Summarize a trace.
+
+    Format, requests, sizes, sequentiality, footprint, reuse distances and times.
 
     Examples::
 
@@ -304,12 +306,14 @@ def trace(trace: Trace, **part: Unpack[TracePart]) -> TraceOutcome:
 @operation
 def trace_convert(
     trace: Trace,
-    target: Annotated[Any, Target("The file to write.", "OUT", argument=True)],
+    target: Annotated[Any, Target("Target file.", "OUT", argument=True)],
     *,
-    to: Annotated[str, Name("The format to write, of {writable}; or a Python file.", "FORMAT", completes=("writable",))],
+    to: Annotated[str, Name("Target format: {writable}; or a Python file.", "FORMAT", completes=("writable",))],
     **part: Unpack[TracePart],
 ) -> Listing:
-    """Write a trace in another format, and say what that format does not hold.
+    """Convert a trace to another format.
+
+    Information that the target format cannot hold is reported.
 
     Examples::
 

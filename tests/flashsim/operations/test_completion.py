@@ -84,7 +84,7 @@ def test_the_completion_that_is_installed_works_in_its_shell(shell: str, tmp_pat
 
 def test_help_lists_the_members_that_exist(flashsim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def listed(line: str) -> str:
-        return " ".join(flashsim(f"{line} --help").stdout.split()).replace("- ", "-")
+        return " ".join(flashsim(f"{line} --help-all").stdout.split()).replace("- ", "-")
 
     Path("mine.py").write_text(MINE)  # read, and not run
     Path("other.py").write_text("def join(): ...")
@@ -93,9 +93,9 @@ def test_help_lists_the_members_that_exist(flashsim: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr(members, "_entry_points", lambda group: EntryPoints([point] if group == "flashsim.joins" else []))
     shown = listed("join")
     assert "theirs" in JOINS.names()
-    assert f"One of {', '.join(JOINS.names())}, ./mine.py; or a Python file" in shown and "./other.py" not in shown
+    assert f"Join algorithm: {', '.join(JOINS.names())}, ./mine.py; or a Python file" in shown and "./other.py" not in shown
     assert "ext3, ext3-interleaved, packed, spread, two-disks" in shown and "pentium-d-2009, none" in shown
-    assert ", ".join(writable()) in listed("trace convert") and "of builtin, fio" in listed("trace replay")
-    assert "of do2009" in listed("reproduce") and "alignment, bursts" in listed("device bench")
+    assert ", ".join(writable()) in listed("trace convert") and "device: builtin, fio" in listed("trace replay")
+    assert "of one: do2009" in listed("reproduce") and "alignment, bursts" in listed("device bench")
     assert "{" not in shown.replace("{ALGORITHM}", "")
     assert completed("flashsim join ./") == ["./mine.py"]

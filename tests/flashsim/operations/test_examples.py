@@ -18,6 +18,7 @@ import flashsim as fs
 import flashsim.apps.papers
 from flashsim.apps.papers import base as papers
 from flashsim.command_line import app
+from flashsim.command_table import GROUPS
 from tests.apps.calibration.validation.test_under_load import row, table
 from tests.commands import Run
 from tests.contract.test_replacement import PLAIN
@@ -168,13 +169,38 @@ def read(line: str) -> None:
         context = command.make_context(name, words, parent=context)
 
 
+def help_of(command: str, option: str = "--help-all") -> str:
+    """What a command, or a group, prints as its help."""
+    option = "--help" if command in GROUPS or not command else option
+    shown = CliRunner().invoke(app, [*command.split(), option], prog_name="flashsim")
+    assert shown.exit_code == 0, command
+    return shown.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_screen_and_names_what_it_leaves_out(command: str, here: Path) -> None:
+    """A family's names stand once; options that ``--help`` leaves out are among those of ``--help-all``."""
+    shown, whole = help_of(command, "--help"), help_of(command)
+    assert len(shown.splitlines()) <= (80 if command in ("pool run", "advise") else 60)
+    of_part, of_all = (set(re.findall(r"(?m)^  (--[\w-]+)", text)) for text in (shown, whole))
+    assert of_part <= of_all and not {"--json", "--force"} & (of_all - of_part)
+    assert (f"--help-all shows {len(of_all - of_part)} more options" in shown) == (of_part != of_all)
+    assert whole.count("clock-pro") <= 1 and whole.count("toshiba-5400-320gb, ") == 0 and whole.count("para-hash, ") <= 1
+
+
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_summaries_of_commands_are_short_and_whole(group: str) -> None:
+    rows = re.findall(r"(?m)^  ([\w-]+)  +(\S.*)$", help_of(group).partition("Commands:")[2])
+    assert len(rows) > 0 and all(len(text) <= 50 and text.endswith(".") and "..." not in text for _, text in rows), rows
+
+
 def test_every_help_text_fits_a_terminal_and_every_example_is_read(here: Path) -> None:
     """In help texts and on all pages; those of help texts run in the deep tier, and a run of each command in `test_terminal`."""
     lines = []
     for command in COMMANDS:
-        shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
-        assert shown.exit_code == 0 and max(map(len, shown.stdout.splitlines())) <= 80, command
-        found = examples(shown.stdout.split("Examples:")[1])
+        shown = help_of(command)
+        assert max(map(len, shown.splitlines())) <= 80, command
+        found = examples(shown.split("Examples:")[1])
         assert found and all(line.startswith(f"flashsim {command}".strip()) for line in found), command
         lines += found
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
@@ -200,8 +226,7 @@ def test_every_command_has_examples_and_they_run(command: str, here: Path) -> No
             shutil.copy("replacement_ada.ipynb", "replacement.ipynb")
     if command == "crash":
         Path("careful.py").write_text(CAREFUL)
-    shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="flashsim")
-    found = examples(shown.stdout.split("Examples:")[1])
+    found = examples(help_of(command).split("Examples:")[1])
     if command.startswith(("trace", "advise", "fleet")):
         made = "join bnl --r do2009:customer@0.01 --s do2009:orders@0.01 --on c_custkey=o_custkey --device ocz-core-60gb --memory 256KiB"
         assert CliRunner().invoke(app, [*made.split(), "--trace", "bnl.parquet"]).exit_code == 0
@@ -253,6 +278,24 @@ def test_no_command_is_left_out(flashsim: Run) -> None:
         for name in names
     ]
     assert sorted(groups) == sorted(COMMANDS[1:])
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_the_lines_of_readme_run_and_print_what_it_shows(
+    here: Path, flashsim: Run, small_scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = (ROOT / "README.md").read_text(encoding="utf-8").replace(".venv/bin/", "")
+    first, *lines = re.findall(r"(?:&& )?(flashsim .*)", "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)))
+    (shown,) = re.findall(r"^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert shown in flashsim(first.removeprefix("flashsim ")).stdout
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        if file := re.match(r"# (\w+\.py)\n", block):
+            Path(file[1]).write_text(block, encoding="utf-8")
+        else:
+            exec(block, {})
+    for line in [*lines, *re.findall(r"`(flashsim trace [^`]*)`", text)]:
+        _succeeds(line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

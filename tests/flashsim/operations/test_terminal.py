@@ -89,7 +89,7 @@ LINES = {
 #: What stands for this machine.
 EXAMINED = {
     "system": {
-        "flashsim": "0.1.0",
+        "flashsim": "1.0.0",
         "python": "3.13.1",
         "machine": "Linux x86_64",
         "cores": 2,

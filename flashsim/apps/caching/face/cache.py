@@ -42,18 +42,18 @@ from flashsim.operations.outcome import Listing
 from traces.file import page_trace
 from traces.file.recording import ParquetRecorder
 
-_POLICIES = "One of {policies}; all; or a Python file. Several may be given, or several with commas."
-_TRACE = "A trace of pages or of requests, or one that is generated: {references}, with parameters as in the examples."
+_POLICIES = "Replacement policy: {policies}; all; or a Python file. May be repeated or separated by commas."
+_TRACE = "A trace of pages or requests, or a generator with parameters: {references}."
 _TRACES = (
     "Or ids as an array, a list or a Series, of integers or texts; a pair (pages, writes); a frame with a column page, and write if some "
     "of them write; or requests, which are split into pages: an `fs.trace`, or a frame with columns operation, offset and length (bytes)."
 )
-_DEVICE = "Read and write pages there: a preset, its TOML file, or the path of a real file or disk."
+_DEVICE = "Device for page reads and writes: a preset, a TOML file, or the path of a real file or disk."
 _DRIVE = "Or an `fs.drive`, which is left as it is."
-_SIZES = "10% of the trace's pages, 600pages, 4MiB, a range 1%..80% of ten steps, or several with commas."
-_SAMPLE = "Look at a share of the pages, such as 1%, in pools as much smaller; counts are estimated."
-_OF_A_CURVE = "Look at a share of the pages, such as 1%, or at a number of them at most, such as 8000pages, and state the error."
-_FORMATS = "The trace's format, if its content does not tell: of pages {page_traces}; of requests {formats}."
+_SIZES = "Pool size: 10% of the trace's pages, 600pages, 4MiB, a range 1%..80% in ten steps, or several separated by commas."
+_SAMPLE = "Sample a share of the pages, such as 1%, in proportionally smaller pools; counts are estimates."
+_OF_A_CURVE = "Sample a share of the pages, such as 1%, or at most a number of them, such as 8000pages; the error is reported."
+_FORMATS = "Format of the trace, if it cannot be detected: pages {page_traces}; requests {formats}."
 _COLUMNS = "Columns of a CSV file: page=KEY,write=OP:get/set; of requests such as offset=LBA:sectors,length=Size:bytes."
 
 
@@ -64,17 +64,17 @@ def _limit(value: Any, parameter: str) -> int:
 Trace = Annotated[Any, Field(_TRACE, "TRACE", completes=("references",), argument=True, reads=True, python=_TRACES)]
 Policies = Annotated[Any, Names(_POLICIES, "NAME[:PARAMETER=NUMBER,...]", completes=("policies",))]
 Sizes = Annotated[Any, Field(_SIZES, "SIZE", fields.each(size_text), several=True, python="A whole number is pages.")]
-Limit = Annotated[Any, Field("Only the first references of the trace, such as 100000 or 1e6.", "N", _limit)]
-PagesOf = Annotated[Any, fields.Size("Requests are cut into pages of this size, and sizes in bytes count pages of it.", default="4KiB")]
-Format = Annotated[str | None, Name(_FORMATS, "NAME|FILE.py", completes=("page_traces", "formats"))]
-Columns = Annotated[str | None, Name(_COLUMNS, "ROLE=NAME,...")]
+Limit = Annotated[Any, Field("Only the first references, such as 100000 or 1e6.", "N", _limit)]
+PagesOf = Annotated[Any, fields.Size("Page size: requests are split into pages, and sizes in bytes are converted.", default="4KiB")]
+Format = Annotated[str | None, Name(_FORMATS, "NAME|FILE.py", completes=("page_traces", "formats"), seldom=True)]
+Columns = Annotated[str | None, Name(_COLUMNS, "ROLE=NAME,...", seldom=True)]
 
 
 class SimulationChoices(TypedDict, total=False):
     """Options of a simulation, besides policies and sizes."""
 
     page_size: PagesOf
-    warm_up: Annotated[int | str, Field("References that are made first and not counted, such as 10000 or 10%.", "N|SHARE", default=0)]
+    warm_up: Annotated[int | str, Field("Warm-up references that are not counted, such as 10000 or 10%.", "N|SHARE", default=0)]
     limit: Limit
     sample: Annotated[Any, Field(_SAMPLE, "SHARE", lambda value, parameter: parse_share(value), default="100%")]
     seed: fields.Seed
@@ -90,14 +90,16 @@ def cache(
     policy: Policies = "all",
     size: Sizes = "10%",
     device: Annotated[Any, Field(_DEVICE, "DEVICE", device_of, ("presets",), python=_DRIVE, reads=True, after_group=True)] = None,
-    depth: Annotated[int, Count("Pages that are exchanged with the device at once, at most.", needs="device")] = 1,
+    depth: Annotated[int, Count("Maximum queue depth.", needs="device", seldom=True)] = 1,
     cpu: fields.Cpu = BY_YEAR,
-    requests: Annotated[Any, fields.Target("Record requests to the device, of one pool, as Parquet.", "FILE", needs="device")] = None,
+    requests: Annotated[
+        Any, fields.Target("Record the requests of one pool to the device (Parquet).", "FILE", needs="device", seldom=True)
+    ] = None,
     allow_write: AllowWrite = False,
     force: fields.Force = False,
     **how: Unpack[SimulationChoices],
 ) -> CacheOutcome:
-    """Let policies replace the pages of pools of several sizes, as a trace refers to them.
+    """Count hits of replacement policies on a trace.
 
     Examples::
 
@@ -134,13 +136,15 @@ def cache(
 @operation
 def cache_compare(
     trace: Trace,
-    policies: Annotated[Any, Names("At least two, as of --policy.", "[POLICY]...", completes=("policies",), argument=True)] = None,
+    policies: Annotated[Any, Names("At least two policies.", "[POLICY]...", completes=("policies",), argument=True)] = None,
     *,
     policy: Policies = None,
     size: Sizes = "10%",
     **how: Unpack[SimulationChoices],
 ) -> CacheComparison:
-    """Say which policy hits more often at which size, with confidence over windows of the trace, beside the optimum.
+    """Compare replacement policies with confidence.
+
+    Differences of hit ratios at each size, with confidence intervals over windows of the trace, beside the optimum.
 
     Examples::
 
@@ -165,7 +169,7 @@ def cache_curve(
     format: Format = None,
     columns: Columns = None,
 ) -> CurveOutcome:
-    """Miss ratios over the size, of LRU by default; reuse distances.
+    """Compute miss-ratio curves and reuse distances.
 
     LRU's curve takes one pass for all sizes, exact or of a sample of the pages with its error. Other policies are simulated at each size.
 
@@ -184,14 +188,16 @@ def cache_curve(
 def cache_keep(
     trace: Trace,
     *,
-    out: Annotated[Any, fields.Target("The trace of pages to write.", "FILE")],
-    to: Annotated[str, Name("parquet, or lines (an id a line, without what is written).", "FORMAT")] = "parquet",
+    out: Annotated[Any, fields.Target("Target file.", "FILE")],
+    to: Annotated[str, Name("Target format: parquet, or lines (one page per line, without the write flag).", "FORMAT")] = "parquet",
     page_size: PagesOf = "4KiB",
     seed: fields.Seed = 0,
     format: Format = None,
     columns: Columns = None,
 ) -> Listing:
-    """Write the references of a trace or a generator into a file, as a trace of pages.
+    """Write page references to a file.
+
+    The references are those of a trace or a generator.
 
     Examples::
 

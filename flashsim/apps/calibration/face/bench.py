@@ -26,7 +26,7 @@ from flashsim.operations.operation import operation, origin
 from flashsim.operations.outcome import REPORT, Outcome
 
 _DEVICE = "A preset's name, a TOML file, or the path of a real file or block device."
-_ONLY = "Only this micro-benchmark, of {benchmarks}, or with --set aio read, write; may be repeated."
+_ONLY = "Run only this micro-benchmark: {benchmarks}; with --set aio: read, write. May be repeated."
 
 
 class BenchOutcome(Outcome):
@@ -93,27 +93,33 @@ def bench(
     device: Annotated[str, Name(_DEVICE, "DEVICE", completes=("presets",), argument=True)],
     only: Annotated[Any, Names(_ONLY, "NAME", completes=("benchmarks",), python="The first is drawn.")] = None,
     *,
-    set: Annotated[str, Name("uflip, or aio: bandwidth over I/O size and requests at once.", "SET", completes=("sets",))] = "uflip",
-    sizes: Annotated[Any, Field("I/O sizes of the set aio (4KiB,8KiB to 1MiB).", "SIZE,...", commas(fields.size))] = None,
-    levels: Annotated[Any, Field("Its outstanding levels (1,2,4 to 64).", "N,...", commas(_level))] = None,
+    set: Annotated[
+        str, Name("Benchmark set: uflip, or aio (bandwidth over I/O size and queue depth).", "SET", completes=("sets",))
+    ] = "uflip",
+    sizes: Annotated[Any, Field("With --set aio: I/O sizes (4KiB,8KiB to 1MiB).", "SIZE,...", commas(fields.size))] = None,
+    levels: Annotated[Any, Field("With --set aio: queue depths (1,2,4 to 64).", "N,...", commas(_level))] = None,
     size: fields.PartOfDevice = None,
-    count: Annotated[int | None, Count("Requests of a run (1,024; quick: 256; aio: 128).")] = None,
-    quick: Annotated[bool, Flag("Fewer values, shorter runs, 1 GiB of a simulated drive.")] = False,
+    count: Annotated[int | None, Count("Requests per run (1,024; --quick: 256; aio: 128).")] = None,
+    quick: Annotated[bool, Flag("Fewer values, shorter runs, and 1 GiB of a simulated drive.")] = False,
     state: Annotated[
         float | str,
-        Field("Of a simulated drive, at random first.", "SHARE", _state, kind=float, python="A text is a precondition."),
+        Field("Initial state of a simulated drive; random by default.", "SHARE", _state, kind=float, python="A text is a precondition."),
     ] = 0.1,
     precondition: fields.Precondition = None,
-    ignore: Annotated[int | None, Count("Requests of a run's start-up; found by default.", parse=fields.least(0))] = None,
-    pause: Annotated[str, Name("Between runs; auto: found by a probe.", "TIME")] = "auto",
+    ignore: Annotated[
+        int | None, Count("Requests of the start-up phase that are ignored; detected by default.", parse=fields.least(0))
+    ] = None,
+    pause: Annotated[str, Name("Pause between runs; auto: measured by a probe.", "TIME")] = "auto",
     timeline: TimelineFile = None,
     timeline_from: TimelineFrom = None,
     timeline_to: TimelineTo = None,
     allow_write: AllowWrite = False,
-    seed: Annotated[int, Count("Of random places.", parse=fields.seed)] = 0,
+    seed: Annotated[int, Count("Random seed of the places.", parse=fields.seed)] = 0,
     force: fields.Force = False,
 ) -> BenchOutcome:
-    """Measure a device with the nine micro-benchmarks of uFLIP (CIDR 2009), or with AIOMicrobench (Shin et al., SAC 2016).
+    """Measure a device with micro-benchmarks.
+
+    The nine of uFLIP (CIDR 2009), or with --set aio those of AIOMicrobench (Shin et al., SAC 2016).
 
     A simulated drive's nominal figures are measured as well, beside those that its preset cites. A real file or block device is only read,
     unless --allow-write is given; then what it holds is lost. --precondition takes the place of the state that --state describes, and

@@ -27,7 +27,7 @@ from flashsim.operations.fields import Count, Duration, Flag, Name, Target
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Outcome
 
-_PATH = "A real file or block device; or a preset, which shows how well the method finds it again."
+_PATH = "A real file or block device; or a preset, to test how well calibration recovers its parameters."
 _CPU_INSTEAD = option("cpu") + " measures this machine, and no device"
 
 
@@ -113,16 +113,16 @@ class CpuOutcome(CalibrationOutcome):
 def calibrate(
     path: Annotated[str | PathLike[str] | None, Name(_PATH, "PATH", argument=True, reads=True)] = None,
     *,
-    out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
+    out: Annotated[Any, Target("Target file of the preset.", "PRESET.toml", required=True)] = None,
     cpu: Annotated[bool, Flag("Measure this machine's CPU instead of a device.")] = False,
     size: fields.PartOfDevice = None,
-    time: Annotated[Any, Duration("How long to measure, about: 1min of a device, 10s of a CPU.")] = None,
-    allow_write: Annotated[bool, Flag("Measure writes too: what the device holds is lost.")] = False,
+    time: Annotated[Any, Duration("Approximate duration: 1min for a device, 10s for a CPU by default.")] = None,
+    allow_write: Annotated[bool, Flag("Measure writes too; the contents of the device are lost.")] = False,
     yes_destroy: YesDestroy = None,
-    seed: Annotated[int, Count("Of places and order, or of tuples.", parse=fields.seed)] = 0,
+    seed: Annotated[int, Count("Random seed.", parse=fields.seed)] = 0,
     force: fields.Force = False,
 ) -> CalibrationOutcome:
-    """Measure a device with micro-benchmarks, and fit a preset that shows the same figures when it is simulated.
+    """Measure a real device and fit a preset to it.
 
     The device is only read (O_DIRECT), unless --allow-write is given; then a file that does not exist is made and removed again. Whether it
     turns is decided by the data: a disk gets its rotation, zones, heads, seeks, cache and link; anything else the controller's and the

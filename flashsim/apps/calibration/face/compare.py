@@ -41,8 +41,8 @@ from flashsim.operations.outcome import REPORT, Outcome
 CALIBRATED = "calibrated"
 #: A calibration uses so much at least, in units of its largest request.
 _LEAST, _UNIT = 256 * MIB, 4 * MIB
-_PRESET = "What is simulated; calibrated: a preset fitted to PATH first."
-_JOINS = "One of {joins}; or a Python file. Several may be given; the four of Haas et al. by default."
+_PRESET = "Simulated device; calibrated: a preset that is fitted to PATH first."
+_JOINS = "Join algorithm: {joins}; or a Python file. May be repeated; by default the four of Haas et al."
 _ENGINES = fields.choice("builtin", "fio", "both")
 #: Of the phases of a join, from the bottom.
 _HATCHES = ("", "//", "..", "xx", "\\\\")
@@ -129,30 +129,34 @@ def _engines(value: Any, parameter: str) -> list[str]:
 
 @operation
 def compare(
-    r: Annotated[Table | None, Field("One relation; do2009's customer by default.", "SOURCE", reads=True)] = None,
-    s: Annotated[Table | None, Field("The other one; do2009's orders by default.", "SOURCE", reads=True)] = None,
-    on: Annotated[str, Field("The key, in both relations or in each.", "COLUMN[=COLUMN]", key)] = "c_custkey=o_custkey",
+    r: Annotated[Table | None, Field("First relation; do2009's customer by default.", "SOURCE", reads=True)] = None,
+    s: Annotated[Table | None, Field("Second relation; do2009's orders by default.", "SOURCE", reads=True)] = None,
+    on: Annotated[
+        str, Field("Join key: one name for both relations, or the name in each.", "COLUMN[=COLUMN]", key)
+    ] = "c_custkey=o_custkey",
     *,
-    path: Annotated[str | PathLike[str], Name("A real file, made if there is none, or a block device.", "PATH", reads=True)],
+    path: Annotated[str | PathLike[str], Name("A block device or a file; a missing file is created.", "PATH", reads=True)],
     device: Annotated[str | CalibrationOutcome, Field(_PRESET, "PRESET|calibrated", _device, ("presets",), python="Or an `fs.calibrate`.")],
     algorithm: Annotated[Any, Names(_JOINS, "NAME", completes=("joins",))] = None,
     scale: Annotated[
-        float, Scale("Of do2009's customer and orders.", parse=fields.positive("it must be in (0, 1000]", 1000), after_group=True)
+        float, Scale("Scale of do2009's customer and orders.", parse=fields.positive("it must be in (0, 1000]", 1000), after_group=True)
     ] = 0.1,
-    memory: Annotated[Any, Size("The buffer pool, such as 512KiB.")] = "512KiB",
+    memory: Annotated[Any, Size("Size of the buffer pool, such as 512KiB.")] = "512KiB",
     types: Types = None,
     page_size: fields.PageSize = "8KiB",
     page_format: fields.PageFormat = None,
-    engine: Annotated[Any, Field("What replays; both, if fio is installed.", "builtin|fio|both", _engines)] = None,
-    repeats: Annotated[int, Count("Runs on the real device; of each request the shortest time counts.")] = 5,
-    time: Annotated[Any, Duration("How long to calibrate, about.")] = "30s",
-    allow_write: Annotated[bool, Flag("Write to PATH: what it holds is lost.", provenance=False)] = False,
+    engine: Annotated[Any, Field("Replay engine; by default both, if fio is installed.", "builtin|fio|both", _engines)] = None,
+    repeats: Annotated[int, Count("Runs on the real device; the shortest time of each request counts.")] = 5,
+    time: Annotated[Any, Duration("Approximate duration of the calibration.", seldom=True)] = "30s",
+    allow_write: Annotated[bool, Flag("Permit writes to PATH; its contents are lost.", provenance=False)] = False,
     yes_destroy: YesDestroy = None,
-    seed: Annotated[int, Count("Of the calibration.", parse=fields.seed)] = 0,
+    seed: Annotated[int, Count("Random seed.", parse=fields.seed, seldom=True)] = 0,
     force: fields.Force = False,
     **choices: JoinChoices,
 ) -> ComparisonOutcome:
-    r"""Run joins on a real device, replay their traces, and hold simulation and formula against them.
+    r"""Compare joins on a real device with both models.
+
+    Joins run on the device, their traces are replayed, and simulation and formula are compared with the measured times.
 
     All times are of I/O alone, phase by phase. The joins write, so --allow-write is needed, and for a file that exists --force. A file
     that is made is removed again.
@@ -244,10 +248,10 @@ class ClosedLoopOutcome(Outcome):
 def validate_hdd(
     *,
     drive: Annotated[str, Name("A preset's name, a TOML file, or DiskSim's FILE.parv.", "PRESET", completes=("presets",))],
-    trace: Annotated[str, Name("A closed loop with measured times, such as DiskSim's validation traces.", "FILE", reads=True)],
-    ablate: Annotated[bool, Flag("Also run the model without each of its parts in turn.")] = False,
+    trace: Annotated[str, Name("A closed-loop trace with measured times, such as DiskSim's validation traces.", "FILE", reads=True)],
+    ablate: Annotated[bool, Flag("Ablation: also run the model without each of its parts in turn.")] = False,
 ) -> ClosedLoopOutcome:
-    """Run the requests that were measured on a drive on its model, and compare the response times.
+    """Compare a disk model with measured times.
 
     A closed loop: the next request comes its think time after the simulated completion. Printed are means, percentiles and the demerit
     figure (the root mean square of the horizontal distance between both cumulative distributions).

@@ -20,17 +20,19 @@ def device_import_diskspecs(
     file: Annotated[
         str,
         Name(
-            "A parameter file of DiskSim; what it names and sources is read too.",
+            "A DiskSim parameter file; files that it includes are read too.",
             "FILE.parv",
             argument=True,
             reads=lambda values: diskspecs.read(Path(values["file"]), values["disk"]).files,
         ),
     ],
     *,
-    out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],
-    disk: Annotated[str | None, Field("Which drive, if the file has several kinds.", "NAME")] = None,
+    out: Annotated[Any, Target("Target file of the preset.", "PRESET.toml")],
+    disk: Annotated[str | None, Field("Name of the drive, if the file describes several.", "NAME")] = None,
 ) -> Listing:
-    """Write a preset of a hard disk that is described for DiskSim, every value with the file and line it comes from.
+    """Create a disk preset from DiskSim files.
+
+    Every value cites the file and line of its source.
 
     What the model does otherwise than the files say is printed, and stands in the preset as a comment.
 

@@ -25,7 +25,7 @@ from flashsim.operations.outcome import Listing
 
 #: Days of a year, of warranties.
 _DAYS = 365
-_STEADY = "Writes of 4 KiB (of --mapping-unit, if larger) a second to all of a full drive, as they last."
+_STEADY = "Random writes of 4 KiB (or of --mapping-unit, if larger) per second in steady state, over the whole drive."
 #: A number above 0.
 _positive = fields.positive("a number above 0 is needed")
 
@@ -44,36 +44,44 @@ _DISK, _BOTH = {"rpm", "seek", "cache", "heads"}, {"preset", "out", "title", "ye
 @operation
 def device_new(
     *,
-    preset: Annotated[str, Name("A flash drive or a disk, for what nothing is said of.", "PRESET", completes=("presets",))],
-    out: Annotated[Any, Target("The preset to write.", "PRESET.toml")],
-    title: Annotated[str | None, Name("A line that says what it is.", "TEXT")] = None,
-    year: Annotated[int | None, Count("Year in which it came to market, which decides the CPU of joins.")] = None,
-    capacity: Annotated[Any, Size("Bytes that the host can address.")] = None,
-    overprovisioning: Annotated[float | None, Number("Flash besides that, as a share of it.", "SHARE", parse=_share)] = None,
-    read_mbps: Annotated[float | None, Number("Reads in order, MB/s; of a disk on its outermost tracks.", "N", parse=_positive)] = None,
-    write_mbps: Annotated[float | None, Number("Writes in order, MB/s, into the SLC cache or as they last.", "N", parse=_positive)] = None,
-    write_mbps_after: Annotated[float | None, Number("Writes in order, MB/s, once the SLC cache is full.", "N", parse=_positive)] = None,
-    read_iops: Annotated[int | None, Count("Reads of 4 KiB a second, as many outstanding as the drive takes.")] = None,
-    write_iops: Annotated[int | None, Count("Writes of 4 KiB a second, many outstanding, with free blocks.")] = None,
+    preset: Annotated[
+        str, Name("Base: a flash drive or disk preset; values without an option are copied from it.", "PRESET", completes=("presets",))
+    ],
+    out: Annotated[Any, Target("Target file of the preset.", "PRESET.toml")],
+    title: Annotated[str | None, Name("Title of the preset, one line.", "TEXT", seldom=True)] = None,
+    year: Annotated[int | None, Count("Year of release; determines the CPU preset of joins.")] = None,
+    capacity: Annotated[Any, Size("Capacity that the host can address.")] = None,
+    overprovisioning: Annotated[float | None, Number("Overprovisioned flash as a share of the capacity.", "SHARE", parse=_share)] = None,
+    read_mbps: Annotated[float | None, Number("Sequential reads, MB/s (disk: on the outermost tracks).", "N", parse=_positive)] = None,
+    write_mbps: Annotated[
+        float | None, Number("Sequential writes, MB/s, into the SLC cache if there is one.", "N", parse=_positive)
+    ] = None,
+    write_mbps_after: Annotated[float | None, Number("Sequential writes, MB/s, once the SLC cache is full.", "N", parse=_positive)] = None,
+    read_iops: Annotated[int | None, Count("Random reads of 4 KiB per second at --queue-depth.")] = None,
+    write_iops: Annotated[int | None, Count("Random writes of 4 KiB per second on an empty drive at --queue-depth.")] = None,
     steady_write_iops: Annotated[int | None, Count(_STEADY)] = None,
-    read_latency: Annotated[Any, Duration("A read of 4 KiB alone.")] = None,
-    write_latency: Annotated[Any, Duration("A write of 4 KiB alone.")] = None,
-    slc_cache: Annotated[Any, Size("SLC cache of an empty drive; 0B for none.", parse=partial(fields.size, least=0))] = None,
-    mapping_unit: Annotated[Any, Size("Bytes that an entry of the map stands for.", parse=partial(fields.size, least=SECTOR))] = None,
-    queue_depth: Annotated[int | None, Count("Commands outstanding at the data sheet's rates: SATA has 32.")] = None,
-    written: Annotated[float | None, Number("Terabytes that may be written in its life.", "TB", option="--tbw", parse=_positive)] = None,
-    dwpd: Annotated[float | None, Number("Times its capacity that may be written a day, in its warranty.", "N", parse=_positive)] = None,
-    warranty: Annotated[float | None, Number("Years of warranty; by default 5.", "YEARS", parse=_positive, needs="dwpd")] = None,
-    wear_amplification: Annotated[float | None, Number("Write amplification that this counts; by default 1.", "N", parse=_positive)] = None,
-    idle_power: Annotated[float | None, Number("Watts when idle.", "W", parse=_positive)] = None,
-    active_power: Annotated[float | None, Number("Watts under load.", "W", parse=_positive)] = None,
-    rpm: Annotated[float | None, Number("Of a disk: revolutions a minute.", "N", parse=_positive)] = None,
-    seek: Annotated[Any, Duration("Of a disk: a seek to a random place, on average.")] = None,
-    cache: Annotated[Any, Size("Of a disk: its cache.")] = None,
-    heads: Annotated[int | None, Count("Of a disk: its heads.")] = None,
+    read_latency: Annotated[Any, Duration("Latency of a 4 KiB read at queue depth 1.")] = None,
+    write_latency: Annotated[Any, Duration("Latency of a 4 KiB write at queue depth 1.")] = None,
+    slc_cache: Annotated[Any, Size("Size of the SLC cache of an empty drive; 0B for none.", parse=partial(fields.size, least=0))] = None,
+    mapping_unit: Annotated[
+        Any, Size("Mapping unit: bytes per entry of the mapping table.", parse=partial(fields.size, least=SECTOR))
+    ] = None,
+    queue_depth: Annotated[int | None, Count("Queue depth of the data sheet's rates; at most 32 with SATA.")] = None,
+    written: Annotated[float | None, Number("Rated endurance: terabytes written (TBW).", "TB", option="--tbw", parse=_positive)] = None,
+    dwpd: Annotated[float | None, Number("Rated endurance: drive writes per day within the warranty (DWPD).", "N", parse=_positive)] = None,
+    warranty: Annotated[float | None, Number("Warranty in years; 5 by default.", "YEARS", parse=_positive, needs="dwpd")] = None,
+    wear_amplification: Annotated[
+        float | None, Number("Write amplification that the rated endurance assumes; 1 by default.", "N", parse=_positive, seldom=True)
+    ] = None,
+    idle_power: Annotated[float | None, Number("Idle power, W.", "W", parse=_positive, seldom=True)] = None,
+    active_power: Annotated[float | None, Number("Power under load, W.", "W", parse=_positive)] = None,
+    rpm: Annotated[float | None, Number("Disk: revolutions per minute.", "N", parse=_positive)] = None,
+    seek: Annotated[Any, Duration("Disk: average seek time.")] = None,
+    cache: Annotated[Any, Size("Disk: cache size.")] = None,
+    heads: Annotated[int | None, Count("Disk: number of heads.", seldom=True)] = None,
     force: fields.Force = False,
 ) -> Listing:
-    """Write the preset of a flash drive, or of a disk, that shows the figures of a data sheet.
+    """Create a device preset from a data sheet.
 
     The drive is simulated and changed until it shows them within 1 %; what it misses by more than 3 % is said. What the data sheet does not
     tell is as of the drive that it comes from; its source says that this is an estimate, and in which range the presets' drives are.

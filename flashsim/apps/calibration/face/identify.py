@@ -85,24 +85,31 @@ def _rows_of(file: Path, drive: str | None) -> list[under_load.LoadRow]:
 
 @operation
 def identify(
-    figures: Annotated[Any, Names("A table (CSV or TOML), also of latencies under load, or fio's JSON or text.", "FILE")],
+    figures: Annotated[Any, Names("Measured figures: a table (CSV or TOML), or fio's JSON or text output.", "FILE")],
     *,
-    out: Annotated[Any, Target("The preset to write.", "PRESET.toml", required=True)] = None,
+    out: Annotated[Any, Target("Target file of the preset.", "PRESET.toml", required=True)] = None,
     preset: Annotated[
         str | None,
-        Name("A flash drive, for what figures do not tell.", "BASE", completes=("presets",)),
+        Name("Base preset: parameters that no figure determines are copied from it.", "BASE", completes=("presets",)),
     ] = None,
-    drive: Annotated[str | None, Name("Drive of a table under load; by default the only one.", "NAME")] = None,
-    engine: Annotated[str | None, Name("I/O engine of a table of random reads; by default the only one.", "NAME")] = None,
-    capacity: Annotated[Any, Size("Bytes that the host can address; by default the base's.")] = None,
+    drive: Annotated[str | None, Name("Drive in a table of loads; by default the only one.", "NAME")] = None,
+    engine: Annotated[str | None, Name("I/O engine in a table of random reads; by default the only one.", "NAME")] = None,
+    capacity: Annotated[Any, Size("Capacity that the host can address; by default that of the base preset.")] = None,
     state: Annotated[
-        str, Name("Of the drive before the writes of fio, which does not tell it.", "STATE", parse=choice(*drive_figures.STATES[:-1]))
+        str,
+        Name(
+            "State of the drive before the writes of fio, whose output does not contain it.",
+            "STATE",
+            parse=choice(*drive_figures.STATES[:-1]),
+        ),
     ] = ("steady"),
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     force: fields.Force = False,
 ) -> IdentificationOutcome:
-    """Fit the preset of a flash drive to figures of it, and tell how well it shows a third of them, which the fit does not see.
+    """Fit a preset to published figures or fio output.
+
+    A third of the figures is held out to test the fit.
 
     A table of figures has one per row: ``operation`` (read or write), ``order`` (random or sequential), ``size``, ``depth`` or ``rate``
     (requests a second that arrive), ``state`` (empty, sequential, steady or cache-full), ``used`` (share of the capacity), ``reads`` (share

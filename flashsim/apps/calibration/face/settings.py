@@ -25,10 +25,10 @@ _SEQUENTIAL_FROM = (
 def settings(
     device: Annotated[str, Name("A preset's name, or a TOML file.", "PRESET", completes=("presets",), argument=True)],
     *,
-    cached: Annotated[float, Number("Share of random reads that the database or the system caches.", "SHARE")] = 0.9,
+    cached: Annotated[float, Number("Share of random reads that hit the cache of the database or system.", "SHARE")] = 0.9,
     seed: fields.Seed = 0,
 ) -> Listing:
-    """Derive settings of PostgreSQL and InnoDB from a drive: what random reads cost, how many to have under way, and what it may write.
+    """Derive PostgreSQL and InnoDB settings for a drive.
 
     Each is simulated, and reckoned by formula beside it. PostgreSQL's own random_page_cost of 4 stands for a disk whose random reads take
     40 times as long, with 90 % of them cached. For a drive of yours, make a preset of fio's output first: flashsim device identify.

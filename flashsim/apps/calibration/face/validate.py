@@ -26,9 +26,10 @@ from flashsim.operations.outcome import Outcome
 
 _CLAIMS = ("first", "steady", "amplification", "tail", "cliff")
 _DEVICE = (
-    "The preset of a drive of the file, by default the one all of whose words are in its name; of --reads the preset. May be repeated."
+    "DRIVE=PRESET for a drive of --under-load, by default the preset whose words all occur in its name; or the preset for --reads. "
+    "May be repeated."
 )
-_SCALE = "Below 1 runs are shorter, and claims are not judged; above 1 the simulated parts of drives are larger, with --reads runs longer."
+_SCALE = "Below 1: shorter runs, claims are not judged. Above 1: larger parts of drives, with --reads longer runs."
 _claims = fields.each(fields.choice(*_CLAIMS))
 #: Columns of the table, and those that only experiments fill.
 _COLUMNS = ("claim", "drive", "at", "published", "simulated", "difference", "null", "inside", "rests on")
@@ -159,25 +160,27 @@ def _one_preset(device: Any) -> str:
 def validate(
     *,
     under_load: Annotated[
-        str | None, Name("Measurements of drives under load (CSV), each row of which is played and judged.", "FILE.csv", reads=True)
+        str | None, Name("Measurements of drives under load (CSV); each row is simulated and compared.", "FILE.csv", reads=True)
     ] = None,
     device: Annotated[
         Any,
         Field(_DEVICE, "NAME=PRESET", _presets_by_name, several=True, python="Or a mapping of drives to presets."),
     ] = None,
     reads: Annotated[
-        str | None, Name("Measurements of random reads of one drive (CSV), each row of which is played and judged.", "FILE.csv", reads=True)
+        str | None, Name("Measurements of random reads of one drive (CSV); each row is simulated and compared.", "FILE.csv", reads=True)
     ] = None,
     engine: Annotated[str | None, Name("Only the rows of this I/O engine, such as spdk.", "NAME", needs="reads")] = None,
-    core_time: Annotated[Any, Duration("Time that a core of its process spends on each request, such as 2.65us.", needs="reads")] = "0s",
-    claim: Annotated[Any, Field(f"One of {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
+    core_time: Annotated[Any, Duration("CPU time per request, such as 2.65us.", needs="reads")] = "0s",
+    claim: Annotated[Any, Field(f"Claim to judge: {', '.join(_CLAIMS)}; all by default.", "NAME", _claims, several=True)] = None,
     scale: Annotated[float, Number(_SCALE, "F")] = 1.0,
-    experiments: Annotated[bool, Flag("Also make the runs that show why a claim differs.")] = False,
+    experiments: Annotated[bool, Flag("Also run the experiments that show why a claim differs.")] = False,
     jobs: fields.Jobs = None,
     seed: fields.Seed = 0,
     fresh: fields.Fresh = False,
 ) -> PublishedOutcome | LoadOutcome | ReadsOutcome:
-    """Run published workloads on presets of flash drives, and judge how near they come: fitted and predicted numbers apart.
+    """Compare flash presets with published numbers.
+
+    Fitted and predicted numbers are reported separately.
 
     Random writes of 4 KiB on full drives, first and in steady state; write amplification by what is in use; the 99.9th percentile of
     latencies. Simulated are parts of drives. Results are kept, so that an interrupted run goes on where it stopped.

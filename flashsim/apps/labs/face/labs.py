@@ -42,9 +42,9 @@ def _grading_seed(value: Any, parameter: str) -> int:
     return number
 
 
-_Lab = Annotated[str | None, Name("The lab; by default the file's name tells, up to its first point or underscore.", "LAB")]
-_Instances = Annotated[int, Count("Instances of each exercise.")]
-_Seed = Annotated[Any, Name("The seed of earlier marks, to make them again; drawn and printed by default.", "SEED", parse=_grading_seed)]
+_Lab = Annotated[str | None, Name("Name of the lab; by default the file name up to its first dot or underscore.", "LAB")]
+_Instances = Annotated[int, Count("Instances per exercise.")]
+_Seed = Annotated[Any, Name("Seed of earlier marks, to reproduce them; by default drawn and printed.", "SEED", parse=_grading_seed)]
 _Files = Annotated[Any, Names("Submissions: notebooks or Python files.", "FILE", argument=True, reads=True)]
 
 
@@ -113,7 +113,7 @@ class LabOutcome(Outcome):
 
 @operation
 def labs() -> pd.DataFrame:
-    """The labs, a row each.
+    """List the labs.
 
     Examples::
 
@@ -132,12 +132,12 @@ def labs() -> pd.DataFrame:
 
 @operation
 def lab_start(
-    lab: Annotated[str, Name("The lab.", "LAB", argument=True)],
+    lab: Annotated[str, Name("Name of the lab (see flashsim lab list).", "LAB", argument=True)],
     *,
-    folder: Annotated[str | Any, Name("Where to put it.", "FOLDER", option="--out")] = ".",
+    folder: Annotated[str | Any, Name("Target folder.", "FOLDER", option="--out")] = ".",
     force: fields.Force = False,
 ) -> Listing:
-    """Put a lab's notebook into a folder.
+    """Copy a lab's notebook into a folder.
 
     Examples::
 
@@ -160,7 +160,9 @@ def lab_check(
     lab: _Lab = None,
     instances: _Instances = 20,
 ) -> LabOutcome:
-    """Try a student's work on instances that anybody may see; the first wrong answer is shown.
+    """Test a student's work on public instances.
+
+    The first wrong answer is shown.
 
     Examples::
 
@@ -172,7 +174,9 @@ def lab_check(
 
 @operation
 def lab_grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> LabOutcome:
-    """Mark submissions on fresh instances, drawn from a new seed, which is printed last and gives the same marks anywhere.
+    """Mark submissions on fresh instances.
+
+    Instances are drawn from a new seed, which is printed last and gives the same marks everywhere.
 
     A submission runs in a process of its own, which has limits on time and memory and reaches no files, network or other processes. On
     systems other than Linux on x86-64 and ARM no kernel keeps it from them, and the output says so.
@@ -189,7 +193,7 @@ def lab_grade(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances:
 
 @operation
 def lab_leaderboard(files: _Files, *, seed: _Seed = None, lab: _Lab = None, instances: _Instances = 20) -> pd.DataFrame:
-    """Rank submissions of a contest by their mean score on fresh instances.
+    """Rank submissions of a contest.
 
     Examples::
 

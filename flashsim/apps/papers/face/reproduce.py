@@ -31,9 +31,9 @@ from flashsim.operations.fields import Field, Flag, Name, Scale
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing, Outcome
 
-_TARGET = f"What to reproduce, of {', '.join(PAPERS.names())}; without it, they are listed."
-_CLUSTER = "A Dask scheduler whose workers make the runs, such as tcp://host:8786; they must see this machine's files."
-_DRIVES = "Below scale 1: ships-model (drives and file system shrink with tuples and memory, so that ratios stay) or as-they-are."
+_TARGET = f"Paper or part of one: {', '.join(PAPERS.names())}; without one, papers are listed."
+_CLUSTER = "A Dask scheduler whose workers execute the runs, such as tcp://host:8786; they must see this machine's files."
+_DRIVES = "Below scale 1: ships-model (drives and file system are scaled too, so that ratios stay) or as-they-are (full size)."
 #: Cells outside the tolerance that a terminal names; the report names all.
 _NAMED = 3
 #: Characters of the first words of the first lines.
@@ -141,21 +141,21 @@ def reproduce(
         ),
     ] = None,
     *,
-    scale: Annotated[float, Scale("Multiplies tuples and memory, above 0 and up to 1.")] = 1.0,
+    scale: Annotated[float, Scale("Scale of tuples and memory, above 0 and up to 1.")] = 1.0,
     jobs: fields.Jobs = None,
     cluster: Annotated[str | None, Name(_CLUSTER, "ADDRESS", provenance=False)] = None,
     out: Annotated[str | os.PathLike[str] | None, Name("Write report.html, tables (CSV) and pictures (SVG).", "DIR")] = None,
-    details: Annotated[bool, Flag("Also print the main tables, both numbers of claims, and causes.")] = False,
-    experiments: Annotated[bool, Flag("Of a whole paper also run what judges no claim: sensitivities, causes and open questions.")] = False,
+    details: Annotated[bool, Flag("Also print the main tables, published and measured numbers, and causes.")] = False,
+    experiments: Annotated[bool, Flag("Also run experiments that judge no claim: sensitivities, causes and open questions.")] = False,
     strict: Annotated[bool, Flag("Exit with 1 if a claim differs.", python="As `status` says.")] = False,
     devices: Annotated[str, Name(_DRIVES, "NAME")] = SHIPS_MODEL,
-    seed: Annotated[int, fields.Count("Of the generated relations.", parse=fields.seed)] = 2009,
-    seeds: Annotated[int, fields.Count("Judge under N seeds, and say which verdicts flip.")] = 1,
+    seed: Annotated[int, fields.Count("Random seed.", parse=fields.seed)] = 2009,
+    seeds: Annotated[int, fields.Count("Judge with N seeds and list the verdicts that change.")] = 1,
     fresh: fields.Fresh = False,
     force: fields.Force = False,
     listed: Annotated[bool, Field("List the papers instead.", constant=_is_listing, provenance=False)] = False,
 ) -> ReproductionOutcome | Listing:
-    """Make a paper's runs again, and judge every claim: reproduced, fitted, consistent, differs or not attempted.
+    """Reproduce a paper and judge its claims.
 
     Beside every verdict stands a null model, the best predictor without a simulator; a claim that it passes as well is consistent. Printed
     are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;

@@ -34,7 +34,7 @@ from traces.file.excerpt import requests_of
 from traces.file.page_trace import PAGE_SIZE
 from traces.summary.miss_curve import MissCurve, curve_of
 
-Whole = Annotated[bool, Flag("Simulate whole flash drives, and not a part with all channels and dies and fewer erase blocks.")]
+Whole = Annotated[bool, Flag("Simulate whole flash drives instead of a part with all channels and dies and fewer erase blocks.")]
 _EXPLAINED = (
     "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds and the drive "
     "keeps up, however long. Write amplification and years: as the trace is repeated, day and night. 'not yet': not settled after all "
@@ -172,13 +172,17 @@ class AdviseOutcome(Outcome):
 def advise(
     trace: Trace,
     *,
-    device: Annotated[Any, Names("Presets or their files; all: every flash drive and disk.", "DEVICE,...", completes=("presets",))] = ALL,
-    bound: Annotated[Any, Name("The latency that must be kept: mean, p50, p99, p99.9 or max.", "p99=TIME", parse=Bound.parse)] = "p99=10ms",
+    device: Annotated[
+        Any, Names("Presets or TOML files, separated by commas; all: every flash drive and disk.", "DEVICE,...", completes=("presets",))
+    ] = ALL,
+    bound: Annotated[
+        Any, Name("Latency bound, such as p99=10ms; mean, p50, p99, p99.9 or max.", "p99=TIME", parse=Bound.parse)
+    ] = "p99=10ms",
     state: Annotated[
-        str, Name("Of flash drives before the trace, as --precondition of trace replay.", "STATE", parse=states.state)
+        str, Name("Initial state of flash drives, as --precondition of flashsim trace replay.", "STATE", parse=states.state)
     ] = "steady",
-    repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 200,
-    years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
+    repeats: Annotated[int, Count("Maximum number of repetitions of the trace, until write amplification settles.")] = 200,
+    years: Annotated[float, Number("Required lifetime, years.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
     whole: Whole = False,
     jobs: fields.Jobs = None,
@@ -188,7 +192,9 @@ def advise(
     exact: fields.Exact = False,
     **part: Unpack[TracePart],
 ) -> AdviseOutcome:
-    """Compare drives under a load: latencies as recorded, the greatest load within a bound, write amplification and life, and energy.
+    """Compare drives under a recorded load.
+
+    Reports latencies at the recorded load, the highest load within the latency bound, write amplification, lifetime and energy.
 
     The trace needs times. Runs are kept: one that was interrupted goes on where it stopped.
 

@@ -186,22 +186,25 @@ class FleetOutcome(Outcome):
 def fleet(
     trace: Trace,
     *,
-    device: Annotated[str, Name("The preset of all drives, or its file.", "DEVICE", completes=("presets",))],
+    device: Annotated[str, Name("Preset of all drives, or a TOML file.", "DEVICE", completes=("presets",))],
     drives: Annotated[int, Count("Number of drives.")] = 100,
     state: Annotated[
-        str, Name("Of flash drives before the trace, as --precondition of trace replay; drawn for each.", "STATE", parse=states.state)
+        str,
+        Name("Initial state of flash drives, as --precondition of flashsim trace replay; drawn per drive.", "STATE", parse=states.state),
     ] = "random",
-    repeats: Annotated[int, Count("The trace is repeated until write amplification has settled, so often at most.")] = 1,
-    years: Annotated[float, Number("That a drive has to live.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
+    repeats: Annotated[int, Count("Maximum number of repetitions of the trace, until write amplification settles.")] = 1,
+    years: Annotated[float, Number("Required lifetime, years.", "N", parse=fields.positive("a number above 0 is needed"))] = 5.0,
     limit: Annotated[int | None, Count("Only the first N requests.")] = None,
     whole: Whole = False,
     jobs: fields.Jobs = None,
-    cluster: Annotated[str | None, Name("A Dask scheduler, whose workers make the runs.", "ADDRESS", provenance=False)] = None,
+    cluster: Annotated[str | None, Name("A Dask scheduler whose workers execute the runs.", "ADDRESS", provenance=False)] = None,
     fresh: fields.Fresh = False,
     seed: fields.Seed = 0,
     **part: Unpack[TracePart],
 ) -> FleetOutcome:
-    """Run a load on many drives of one kind: tails, write amplification and lives over drives.
+    """Simulate a load on many drives of one kind.
+
+    Reports tail latencies, write amplification and lifetimes over the drives.
 
     Of a trace of several devices each drive has one in turn. Otherwise each begins the trace at a time that is drawn for it, and goes on
     at its begin. Runs are kept, a drive each: one that was interrupted goes on where it stopped.

@@ -106,19 +106,19 @@ class RecordOutcome(Outcome):
 @operation
 def record(
     command: Annotated[
-        Any, Names("The program and its arguments, behind --.", "-- COMMAND ...", argument=True, python="A list of texts.")
+        Any, Names("The program and its arguments, after --.", "-- COMMAND ...", argument=True, python="A list of texts.")
     ] = None,
     *,
-    out: Annotated[Any, Target("The recording.", "RUN.parquet")],
-    pid: Annotated[int | None, Count("Attach to a process that runs, until it ends, or until Ctrl-C.")] = None,
-    contents: Annotated[bool, Flag("Also record the bytes that are written.")] = False,
-    calls_only: Annotated[
-        bool, Flag("Only system calls, which is faster: no requests of io_uring, no writes through mapped files.")
-    ] = False,
-    extents: Annotated[bool, Flag("Also record where the files lie on their device, once the program has ended.")] = False,
+    out: Annotated[Any, Target("Target file of the recording.", "RUN.parquet")],
+    pid: Annotated[int | None, Count("Attach to a running process until it exits or until Ctrl-C.")] = None,
+    contents: Annotated[bool, Flag("Also record the written bytes.")] = False,
+    calls_only: Annotated[bool, Flag("Record only system calls, without io_uring and mapped files; faster.")] = False,
+    extents: Annotated[bool, Flag("Also record the extents of the files on their device at the end.")] = False,
     force: fields.Force = False,
 ) -> RecordOutcome:
-    """Record what a program asks of files while it runs, unchanged: reads, writes, syncs, renames and more, by thread, with their times.
+    """Record the file accesses of a program.
+
+    Reads, writes, syncs, renames and more of any program, unchanged, by thread, with their times.
 
     It needs strace. What strace cannot see (writes through mapped memory, requests of io_uring) is said. The exit code is the program's.
 
@@ -229,26 +229,31 @@ def _globs(value: Any, parameter: str) -> list[str]:
 
 @operation
 def crash(
-    command: Annotated[Any, Names("The program and its arguments, behind --.", "-- COMMAND ...", argument=True, python="A list of texts.")],
+    command: Annotated[Any, Names("The program and its arguments, after --.", "-- COMMAND ...", argument=True, python="A list of texts.")],
     *,
-    check: Annotated[str, Name("A shell command that looks at the files left, in a folder of their own; 0 passes.", "CHECK")],
-    folder: Annotated[str, Name("The folder whose files are followed; the program runs in it.", "DIR")] = ".",
-    device: Annotated[str | None, Name("A preset: is its cache lost, and what does it hold?", "PRESET", completes=("presets",))] = None,
+    check: Annotated[str, Name("Shell command that checks the remaining files in a folder of their own; exit code 0 passes.", "CHECK")],
+    folder: Annotated[str, Name("Folder whose files are followed; the program runs in it.", "DIR")] = ".",
+    device: Annotated[
+        str | None, Name("Preset of a drive: determines whether its cache is lost, and its contents.", "PRESET", completes=("presets",))
+    ] = None,
     cache: Annotated[
-        str | None, Field("Whether what the drive's cache holds survives.", "volatile|protected", fields.choice("volatile", "protected"))
+        str | None,
+        Field("Whether the contents of the drive's cache survive.", "volatile|protected", fields.choice("volatile", "protected")),
     ] = None,
     ignore_flush: Annotated[bool, Flag("The drive ignores flushes.")] = False,
-    whole_pages: Annotated[bool, Flag("A cut tears no page between sectors.")] = False,
-    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = OUTCOMES,
-    limit: Annotated[Any, Duration("What a check may take.")] = "60s",
+    whole_pages: Annotated[bool, Flag("Power cuts tear no pages.")] = False,
+    outcomes: Annotated[int, Count("Maximum number of outcomes that are checked per power cut.")] = OUTCOMES,
+    limit: Annotated[Any, Duration("Time limit of the check.")] = "60s",
     exclude: Annotated[
-        Any, Names("Files, by name or glob, that need not be durable: no cut varies them.", "FILE,...", parse=_globs)
+        Any, Names("Files (name or glob) that need not be durable; power cuts leave them as they are.", "FILE,...", parse=_globs)
     ] = None,
-    check_server: Annotated[bool, Flag("The check stays alive: a line of input names a folder, a line of output is the answer.")] = False,
+    check_server: Annotated[bool, Flag("The check is a server: it reads one folder per line and answers one line each.")] = False,
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
 ) -> PowerCutOutcome:
-    """Run a program, cut the power after each of its calls that matters, and check the files that each cut could leave.
+    """Test a program's files under power cuts.
+
+    Power is cut after each relevant call of the program, and a check runs on every state of the files that a cut can leave.
 
     The program is recorded with what it writes. What a cut leaves follows a journalling file system on a drive with a cache: what was
     synced is there, of all else any part may be. With a device, power is cut at events of its simulation as well, and what its sectors

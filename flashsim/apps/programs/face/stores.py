@@ -72,18 +72,22 @@ def _python(value: Any, parameter: str) -> str:
 def stores(
     store: Annotated[
         Any,
-        Names("Stores, or files that define one; all by default.", "STORE", argument=True, parse=_stores, completes=(lambda: STORES,)),
+        Names(
+            "Stores, or Python files that define one; all by default.", "STORE", argument=True, parse=_stores, completes=(lambda: STORES,)
+        ),
     ] = None,
     *,
     python: Annotated[
-        str | None, Name("The Python that has the stores' packages; by default the one that runs flashsim.", "FILE", parse=_python)
+        str | None, Name("Python interpreter with the stores' packages; by default the one that runs flashsim.", "FILE", parse=_python)
     ] = None,
-    outcomes: Annotated[int, Count("Outcomes of each cut that are checked at most: all of them, if there are no more.")] = 60,
+    outcomes: Annotated[int, Count("Maximum number of outcomes that are checked per power cut.")] = 60,
     seed: fields.Seed = 0,
     jobs: fields.Jobs = None,
     fresh: fields.Fresh = False,
 ) -> StoresOutcome:
-    """Cut the power of embedded stores: which lose acknowledged data, which do not open, and which sync would help.
+    """Test embedded stores under power cuts.
+
+    Reports which stores lose acknowledged data, which do not open, and which sync would help.
 
     Each setting of a store runs a small workload, whose power is cut as by `flashsim crash`. Results are kept: a survey that was
     interrupted goes on. A store whose package is not installed is listed as not installed.

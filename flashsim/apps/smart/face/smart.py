@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 20
 _TABLE = "A table, as NAME=SOURCE; may be repeated."
-_WHERE = "Where operators run: auto, where it is fastest; or drive, as many as can."
+_WHERE = "Placement of operators: auto (fastest), or drive (as many as possible inside)."
 
 
 class SmartOutcome(Outcome):
@@ -124,29 +124,40 @@ def smart(
     query: Annotated[str, Field("One SELECT, in quotes.", "QUERY", fields.text, argument=True)],
     *,
     table: Annotated[Any, Field(_TABLE, "NAME=SOURCE", by_name, several=True, python="Or tables by name.", reads=True)],
-    device: Annotated[str, Name("A preset, with an inside for programs; or a TOML file.", "PRESET", completes=("presets",))],
+    device: Annotated[str, Name("Preset of a Smart SSD, or a TOML file.", "PRESET", completes=("presets",))],
     where: Annotated[str, Field(_WHERE, "|".join(session.PLACES), fields.choice(*session.PLACES))] = AUTO,
     drives: Annotated[
-        int, Count("Drives over which the scanned table is striped.", parse=partial(fields.count, most=session.MOST_DRIVES))
+        int, Count("Number of drives over which the scanned table is striped.", parse=partial(fields.count, most=session.MOST_DRIVES))
     ] = 1,
     partition: Annotated[
-        Any, Field("Rows on drives by the hash of a column; may be repeated.", "NAME=COLUMN", _columns, several=True, python="Or by table.")
+        Any,
+        Field(
+            "Distribute rows over drives by the hash of a column; may be repeated.",
+            "NAME=COLUMN",
+            _columns,
+            several=True,
+            python="Or by table.",
+        ),
     ] = None,
     types: Types = None,
     cores: Annotated[
         int | None,
-        Count("Cores of each drive for programs; by default the preset's.", metavar="C", parse=partial(fields.count, most=MOST_CORES)),
+        Count("Cores per drive for programs; by default as in the preset.", metavar="C", parse=partial(fields.count, most=MOST_CORES)),
     ] = None,
     cpu: fields.Cpu = cpus.BY_YEAR,
     page_size: fields.PageSize = "8KiB",
     page_format: Annotated[
-        str, Name("How pages hold rows: one of {page_formats}; or a Python file.", "FORMAT", completes=("page_formats",))
+        str, Name("Page format: one of {page_formats}; or a Python file.", "FORMAT", completes=("page_formats",))
     ] = "pax",
-    then: Annotated[str | None, Name("A program behind the query's own, as NAME:parameter=value,... or FILE.py:...", "PROGRAM")] = None,
+    then: Annotated[
+        str | None, Name("Program that runs after the query's own, as NAME:parameter=value,... or FILE.py:...", "PROGRAM")
+    ] = None,
     why: fields.Why = False,
     exact: fields.Exact = False,
 ) -> SmartOutcome:
-    r"""Run a SQL query on a drive that runs programs, and say what ran inside, what on the host, and how long it took.
+    r"""Run a SQL query inside a Smart SSD.
+
+    Reports which operators ran in the drive, which on the host, and the time of each.
 
     Rows come from real pages. The language is a part of DuckDB's: SELECT of columns, expressions and aggregates FROM a table with [SEMI]
     JOIN ... ON equality, WHERE (also IN (SELECT ...)), GROUP BY, HAVING, ORDER BY, LIMIT. Of several tables the largest is scanned inside.

@@ -69,7 +69,7 @@ def test_the_command_prints_and_writes_the_answer(flashsim: Run, tmp_path: Path)
     plain = flashsim(
         "join bnl --r do2009:customer@0.02 --s do2009:orders@0.02 --on c_custkey=o_custkey --device samsung-980-pro-1tb --memory 512KiB"
     )
-    assert "--why takes the difference apart" in " ".join(plain.output.split()).lower()
+    assert "--why explains the difference" in " ".join(plain.output.split()).lower()
 
 
 def test_why_one_device_is_faster() -> None:

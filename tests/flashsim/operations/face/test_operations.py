@@ -45,7 +45,8 @@ def test_the_command_takes_what_the_function_takes(name: str) -> None:
     assert set(declared) == parameters, "a parameter without a field"
     taken = {each.name: each for each in found(OPERATIONS[name]).params}
     assert {each for each, field in declared.items() if not field.constant} == {each for each in taken if not each.endswith("_")} - {
-        "help"
+        "help",
+        "help_all",
     } - ({"force"} - set(declared))
     for each, field in declared.items():
         assert field.help in " ".join(str(getattr(taken.get(each), "help", field.help)).split())
