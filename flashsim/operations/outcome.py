@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownAttributeError, printable
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # help texts need neither
     from flashsim.experiments.presentation.report import Report
     from flashsim.experiments.presentation.terminal import Part
 
+#: Letters of a picture's title per inch of its width.
+_LETTERS = 15
 #: Format of a summary as text; the frame has all rows.
 _SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
 
@@ -133,7 +136,7 @@ class Outcome:
 
     def plot(self, path: str | PathLike[str] | None = None, *, force: bool = False) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf), which `force` replaces."""
-        picture = Picture(self._draw())
+        picture = Picture(_drawn(self))
         if path is not None:
             picture.save(path, force=force)
         return picture
@@ -204,10 +207,19 @@ def _write_table(outcome: Outcome, target: Path, path: Path) -> None:
     summary.to_csv(target, index=False) if path.suffix == ".csv" else summary.to_parquet(target, index=False)
 
 
+def _drawn(outcome: Outcome) -> Figure:
+    """The picture of an outcome; its title is the outcome's if its axes have none."""
+    figure = outcome._draw()
+    if not figure.get_suptitle() and not any(axes.get_title(loc) for axes in figure.axes for loc in ("left", "center", "right")):
+        letters = int(figure.get_size_inches()[0] * _LETTERS)
+        figure.axes[0].set_title("\n".join(wrap(outcome.title, letters)), fontsize=9)
+    return figure
+
+
 def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
     from flashsim.experiments.presentation.plots import save
 
-    save(outcome._draw(), target, path.suffix)
+    save(_drawn(outcome), target, path.suffix)
 
 
 JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_json)

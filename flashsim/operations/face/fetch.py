@@ -121,7 +121,7 @@ class FetchOutcome(Outcome):
                 first = one.fetches - len(shares) + 1
                 axes.plot(range(first, one.fetches + 1), shares, color=colour, marker=marker, markevery=[-1], ms=5, label=one.planner)
             axes.axvline(self.result.bound, color="#555555", linestyle=":", label="bound")
-            axes.set(xlabel="fetches", ylabel="share of pairs that have met", ylim=(0, 1.05))
+            axes.set(xlabel="fetches", ylabel="share of page pairs joined", ylim=(0, 1.05))
             axes.set_xlim(0, None)
             legend(figure, axes)
         return figure

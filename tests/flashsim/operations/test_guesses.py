@@ -74,12 +74,15 @@ def test_a_fetch_takes_two_tables_as_a_join_does() -> None:
         fs.fetch(r, on="key", frames=4)
 
 
-def test_the_words_of_pictures_lie_inside(result: Any) -> None:
+def test_pictures_have_a_title_and_labels_and_these_lie_inside(result: Any) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     for each in (result, fs.cache([1, 2, 3, 1] * 20, policy=["lru", "arc"], size=[2, 3]), fs.fetch(R, S, on="key", frames=3)):
         figure = each.plot().figure
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
+        shown = [axes for axes in figure.axes if axes.axison and axes.get_visible()]
+        assert figure.get_suptitle() or any(axes.get_title() for axes in shown), each
+        assert any(axes.get_xlabel() or axes.get_xticklabels() for axes in shown) and any(axes.get_ylabel() for axes in shown), each
         drawn, (width, height) = figure.get_tightbbox(canvas.get_renderer()), figure.get_size_inches()
         assert min(drawn.x0, drawn.y0) > -0.02 and drawn.x1 < width + 0.02 and drawn.y1 < height + 0.02, (each, drawn)
