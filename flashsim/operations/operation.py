@@ -55,6 +55,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
                 raise
 
     wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {name: each.annotation for name, each in plain_signature.parameters.items()}  # what documentation shows
     wrapper.__doc__ = _numpydoc(function)
     return wrapper
 
