@@ -31,6 +31,8 @@ from pages import write_commands, write_families, write_pages, write_pictures  #
 
 import flashsim  # noqa: E402
 
+sys.modules["fs"] = flashsim  # pages document functions under the names that users type
+
 # Pages of modules that are no more would otherwise stay.
 shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
 write_pages(ROOT / "notebooks", Path(__file__).parent / "gallery")

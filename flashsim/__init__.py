@@ -37,13 +37,12 @@ def __getattr__(name: str) -> Any:
         module, _, function = place.partition(":")
         value = globals()[name] = getattr(import_module(module), function)
         return value
-    from flashsim.core.errors import UnknownNameError
+    from flashsim.core.errors import UnknownAttributeError, UnknownNameError
     from flashsim.operations import RENAMED
 
     if name in RENAMED:
-        raise AttributeError(f"module 'flashsim' has no attribute '{name}': {RENAMED[name]}")
-
-    raise AttributeError(str(UnknownNameError("flashsim", name, sorted(_places()))))
+        raise UnknownAttributeError(f"module 'flashsim' has no attribute '{name}': {RENAMED[name]}")
+    raise UnknownAttributeError(str(UnknownNameError("flashsim", name, sorted(_places()))))
 
 
 def __dir__() -> list[str]:

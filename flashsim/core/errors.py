@@ -102,6 +102,10 @@ class FlashsimError(Exception):
         """Name parameters of functions in the place of options."""
         self.args = (python_wording(self.message), *self.args[1:])
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython and Jupyter show in the place of a traceback."""
+        return [f"{type(self).__name__}: {self.message}"]
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (type(self), self.args), vars(self)
 
@@ -141,6 +145,10 @@ class UnknownNameError(FlashsimError, LookupError):
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
         super().__init__(f"{kind}: '{name}' is unknown; {hint}")
+
+
+class UnknownAttributeError(FlashsimError, AttributeError):
+    """An attribute that an object does not have; the message names what does the same, or close names."""
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:

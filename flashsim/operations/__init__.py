@@ -49,6 +49,14 @@ GROUPS = {
 }
 #: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.
 RENAMED = {"cut_power": "it is fs.crash now", "lab": "it is fs.tiny_drive now", "crash": "a pool's database is crashed by fs.pool_crash"}
+#: Arguments of pandas' joins, and what stands for each here.
+WORDS_OF_PANDAS = {
+    "left_on": "give on='LEFT_COLUMN=RIGHT_COLUMN'",
+    "right_on": "give on='LEFT_COLUMN=RIGHT_COLUMN'",
+    "left": "tables are r and s",
+    "right": "tables are r and s",
+    "how": "all joins are inner joins",
+}
 #: Former names of options and arguments, each with what it is called now: the first of these that the operation has.
 FORMER_OPTIONS = {
     "on": ("device",), "from": ("format", "figures", "preset"), "key": ("on",), "join": ("algorithm",), "scale-offsets": ("wrap",),

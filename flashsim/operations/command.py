@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +26,7 @@ from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations.fields import Field
 from flashsim.operations.help_texts import CommandWithHelp, command_help, show_whole_help
 from flashsim.operations.member_names import names
-from flashsim.operations.operation import fields, perform
+from flashsim.operations.operation import fields, holds, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
 
 if TYPE_CHECKING:
@@ -111,15 +110,9 @@ def _naming(declared: Mapping[str, Field], titles: Mapping[str, str], values: Ma
         if name in declared and (isinstance(problem, InvalidParameterError) or not declared[name].argument):
             problem.args = (titles[name] + colon + rest,)
         elif isinstance(problem, UnknownNameError) and not parameter.startswith("--"):
-            options = [titles[each] for each in declared if not declared[each].argument and _holds(values.get(each), problem.name)]
+            options = [titles[each] for each in declared if not declared[each].argument and holds(values.get(each), problem.name)]
             problem.args = (f"{options[0]}: {problem}",) if len(options) == 1 else problem.args
         raise
-
-
-def _holds(value: Any, name: str) -> bool:
-    """Whether an option's value, or one of several, is a name or has it as a part."""
-    texts = [str(each) for each in (value if isinstance(value, list) else [value])]
-    return any(name in (text, *re.split("[=:,]", text)) for text in texts)
 
 
 def _number(value: Any, kind: type) -> Any:

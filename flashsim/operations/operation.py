@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, get_args, get_origin, get_ty
 from flashsim.core.errors import FlashsimError, InvalidParameterError, MissingFileError, RefusedError, UnknownNameError, shorten
 from flashsim.core.provenance import provenance
 from flashsim.experiments.presentation.progress import show_here
-from flashsim.operations import FORMER_OPTIONS, RENAMED
+from flashsim.operations import FORMER_OPTIONS, RENAMED, WORDS_OF_PANDAS
 from flashsim.operations.fields import Field, Parse
 from flashsim.operations.member_names import names
 
@@ -46,9 +46,16 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
         with in_words_of_python():
             bound = bind(plain_signature, args, kwargs, function.__name__)
             bound.apply_defaults()
-            return perform(function, bound.arguments, titles)
+            try:
+                return perform(function, bound.arguments, titles)
+            except UnknownNameError as problem:
+                places = [name for name, value in bound.arguments.items() if holds(value, problem.name)]
+                if len(places) == 1 and not problem.message.startswith(f"{places[0]}:"):
+                    problem.args = (f"{places[0]}: {problem.message}", *problem.args[1:])
+                raise
 
     wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {name: each.annotation for name, each in plain_signature.parameters.items()}  # what documentation shows
     wrapper.__doc__ = _numpydoc(function)
     return wrapper
 
@@ -63,6 +70,8 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         unknown = [name for name in kwargs if name not in accepted]
         if unknown and (now := name_now(unknown[0], accepted)):
             raise InvalidParameterError(unknown[0], "not an argument", f"it is {now} now") from None
+        if unknown and "on" in accepted and unknown[0] in WORDS_OF_PANDAS:
+            raise InvalidParameterError(unknown[0], "not an argument", WORDS_OF_PANDAS[unknown[0]]) from None
         if unknown and title in RENAMED:
             bound = f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}"
             raise InvalidParameterError(unknown[0], "not an argument", bound) from None
@@ -76,6 +85,12 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
             if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
                 raise InvalidParameterError(name, "not given", "it is needed") from None
         raise FlashsimError(f"{title}: {problem}") from None
+
+
+def holds(value: Any, name: str) -> bool:
+    """Whether an argument, or one of several, is a name or has it as a part."""
+    texts = [str(each) for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str | PathLike)]
+    return any(name in (text, *re.split("[=:,]", text)) for text in texts)
 
 
 def name_now(former: str, accepted: Iterable[str]) -> str | None:

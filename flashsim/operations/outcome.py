@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flashsim.core.errors import FlashsimError, InvalidParameterError, printable
+from flashsim.core.errors import FlashsimError, InvalidParameterError, UnknownAttributeError, printable
 from flashsim.experiments.runs.outputs import Outputs, write_json
 from flashsim.operations.fields import text
 from flashsim.operations.operation import in_words_of_python, origin
@@ -21,8 +23,15 @@ if TYPE_CHECKING:  # help texts need neither
     from flashsim.experiments.presentation.report import Report
     from flashsim.experiments.presentation.terminal import Part
 
+#: Letters of a picture's title per inch of its width.
+_LETTERS = 15
 #: Format of a summary as text; the frame has all rows.
 _SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
+
+
+#: Names by which others have a result as a frame, and its times.
+_OF_FRAMES = ("df", "frame", "data", "to_frame", "to_pandas", "dataframe", "table", "results")
+_TIMES = ("time", "times", "seconds", "elapsed", "duration", "cost", "total")
 
 
 def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
@@ -97,6 +106,23 @@ class Outcome:
         """The parts that the command prints."""
         yield from (self.title, self.summary())
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "result" not in self.__dict__:  # protocols of copies and displays; an object that is being made
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise UnknownAttributeError(f"{type(self).__name__}: it has no {name}; {self._instead_of(name)}")
+
+    def _instead_of(self, name: str) -> str:
+        """What does what an attribute of this name would do."""
+        if name in _OF_FRAMES or hasattr(frame([]), name):
+            return f"the result as a DataFrame is .summary(){'' if name in _OF_FRAMES else f', and .summary().{name} is pandas'}"
+        columns = [str(each) for each in self.summary()]
+        known = [each for each in dir(self) if not each.startswith("_")]
+        times = [each for each in columns if each.endswith(("_s", "_ms", "_us", "_ns"))]
+        if name in columns or (name in _TIMES and times):
+            return f"columns of .summary() are {', '.join([name] if name in columns else times)}"
+        close = get_close_matches(name, {*known, *columns}, n=3, cutoff=0.5)
+        return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}"
+
     def _draw(self) -> Figure:
         """The picture."""
         raise FlashsimError(f"{type(self).__name__}: it has no picture")
@@ -110,7 +136,7 @@ class Outcome:
 
     def plot(self, path: str | PathLike[str] | None = None, *, force: bool = False) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf), which `force` replaces."""
-        picture = Picture(self._draw())
+        picture = Picture(_drawn(self))
         if path is not None:
             picture.save(path, force=force)
         return picture
@@ -181,10 +207,19 @@ def _write_table(outcome: Outcome, target: Path, path: Path) -> None:
     summary.to_csv(target, index=False) if path.suffix == ".csv" else summary.to_parquet(target, index=False)
 
 
+def _drawn(outcome: Outcome) -> Figure:
+    """The picture of an outcome; its title is the outcome's if its axes have none."""
+    figure = outcome._draw()
+    if not figure.get_suptitle() and not any(axes.get_title(loc) for axes in figure.axes for loc in ("left", "center", "right")):
+        letters = int(figure.get_size_inches()[0] * _LETTERS)
+        figure.axes[0].set_title("\n".join(wrap(outcome.title, letters)), fontsize=9)
+    return figure
+
+
 def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
     from flashsim.experiments.presentation.plots import save
 
-    save(outcome._draw(), target, path.suffix)
+    save(_drawn(outcome), target, path.suffix)
 
 
 JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_json)

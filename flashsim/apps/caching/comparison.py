@@ -202,7 +202,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Figure:
     names, height = list(dict.fromkeys(frame["policy"])), 3.4 + 0.12 * frame["policy"].nunique()
     if frame["pages"].nunique() > 1:
         series = {str(name): (of["pages"], 1 - of["hit_ratio"]) for name, of in frame.groupby("policy", sort=False)}
-        return lines(series, height, xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, None))
+        return lines(series, height, xscale="log", xlabel="pool size (pages)", ylabel="miss ratio", ylim=(0, None))
     with panels(height) as (figure, axes):
         axes.barh(names, 1 - frame["hit_ratio"], color=LINES[0][0])
         axes.invert_yaxis()

@@ -184,7 +184,7 @@ def _uflip_picture(runs: pd.DataFrame) -> Drawing:
     if values[0] <= 0:
         least = min((value for value in values if value > 0), default=1)
         scale = SymmetricalLogScale(None, base=2, linthresh=max(1, least))
-    figure = plots.lines(series, names=6, xscale=scale, yscale="log", xlabel=runs["parameter"].iloc[0], ylabel="mean response time, us")
+    figure = plots.lines(series, names=6, xscale=scale, yscale="log", xlabel=runs["parameter"].iloc[0], ylabel="mean response time (µs)")
     places = values[:: -(-len(values) // _MOST_TICKS)]
     plots.name_ticks(figure, {value: uflip.shown_value(runs["unit"].iloc[0], value) for value in places})
     return figure

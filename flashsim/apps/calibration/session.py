@@ -119,7 +119,7 @@ class Calibration:
                 own = self.cells[self.cells["held_out"] == held_out]
                 times, errors = own["time_ns"] / MICROSECONDS, 100 * own["error"]
                 axes.plot(times, errors, "o", color=colour, markerfacecolor=face, markersize=5, label=name)
-            axes.set(xscale="log", xlabel="measured, us", ylabel="simulated over measured, %")
+            axes.set(xscale="log", xlabel="measured (µs)", ylabel="simulated over measured (%)")
             plots.legend(figure, axes)
         return figure
 

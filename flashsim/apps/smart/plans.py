@@ -56,7 +56,7 @@ class StoredTable:
 
     def partition_by(self, by: str, drives: int) -> StoredTable:
         """The table with the rows of each drive on pages of their own, equal values of a column on one."""
-        check_column(self.records, by)
+        check_column(self.records, by, self.name)
         numbers, layout = partitions(one_array(self.records.key(by)), drives), self.file.layout
         rows = [self.records.take(np.flatnonzero(numbers == drive)) for drive in range(drives)]
         parts = (StoredTable.of(self.name, TableRecords(self.name, each), layout.page_size, layout.page_format) for each in rows)

@@ -207,7 +207,10 @@ def _bars(watch: _Watch, critical: Sequence[Hold], now: int, end: int) -> list[S
     shapes = legend(_WORK | {"transfer": KINDS[5], "critical": "critical"}, 8, 6)
     shapes += [label(4, 46 + 24 * number, name) for number, name in enumerate(watch.names)]
     shapes += [label(80 + _WIDTH * tenth / 10, bottom + 26, f"{end * tenth / 10 / MICROSECONDS:,.0f}") for tenth in range(0, 10, 2)]
-    shapes += [label(80 + _WIDTH - 22, bottom + 26, "time, us"), Shape(80 + now * scale, 28, 1, bottom - 24, "frame", format_duration(now))]
+    shapes += [
+        label(80 + _WIDTH - 22, bottom + 26, "time (µs)"),
+        Shape(80 + now * scale, 28, 1, bottom - 24, "frame", format_duration(now)),
+    ]
     for hold in watch.holds:
         if hold.begin <= now:
             until = min(hold.end, now)

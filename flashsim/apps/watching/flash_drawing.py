@@ -92,7 +92,7 @@ def draw_spans(spans: Spans, dies: int, channels: int, begin: int = 0, end: int 
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlim(begin / MICROSECONDS, end / MICROSECONDS)
-        axes.set_xlabel("time, us")
+        axes.set_xlabel("time (µs)")
         if len(visible):
             axes.legend(frameon=False, fontsize=8, ncols=5, loc="lower right", bbox_to_anchor=(1, 1))
     return figure

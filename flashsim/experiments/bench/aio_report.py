@@ -33,8 +33,10 @@ def picture_of(runs: pd.DataFrame) -> Drawing:
     """Bandwidth of reads or writes over I/O size, a line an outstanding level."""
     rates = at_levels(runs) / MB
     series = {str(level): (rates[level].dropna().index, rates[level].dropna()) for level in rates}
-    x = "I/O size; a line: so many requests at once"
-    figure = plots.lines(series, names=7, xscale=plots.BINARY, ylim=(0, None), xlabel=x, ylabel=f"{runs['benchmark'].iloc[0]}, MB/s")
+    x = "I/O size (one line per queue depth)"
+    figure = plots.lines(
+        series, names=7, xscale=plots.BINARY, ylim=(0, None), xlabel=x, ylabel=f"bandwidth of {runs['benchmark'].iloc[0]}s (MB/s)"
+    )
     plots.name_ticks(figure, {size: format_size(size).replace(" ", "\n") for size in rates.index})
     return figure
 

@@ -144,7 +144,7 @@ def parts(results: DesignRuns) -> Figure | None:
         axes.axvline(1, color="#555555", linewidth=0.8)
         axes.margins(y=0.01)
         axes.invert_yaxis()
-        axes.set_xlabel("transactions/s, over those with all parts")
+        axes.set_xlabel("transactions/s, relative to the complete design")
     return figure
 
 
@@ -155,4 +155,4 @@ def _lines(results: DesignRuns) -> Sequence[DesignResult]:
 def _time_axis(results: DesignRuns) -> tuple[float, str]:
     seconds = results.study.time / SECONDS
     unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
-    return unit, f"virtual time, {name}"
+    return unit, f"virtual time ({name})"

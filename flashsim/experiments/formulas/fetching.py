@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from algorithms.page_access.graph import PageGraph
@@ -16,6 +17,8 @@ from algorithms.page_access.plan import LEAST_FRAMES, NONE, FetchPlan, check_fra
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.errors import FlashsimError, SchemaError, UnknownNameError
 from flashsim.core.protocols import Progress
+from flashsim.experiments.runs.joining import lay_out, open_pair
+from flashsim.storage.keys import NULL_KEY
 from flashsim.storage.source import Source, open_source
 from flashsim.storage.texts import frame_of
 from models.page_fetching import least_fetches
@@ -46,6 +49,24 @@ def graph_of_text(text: str, results: str | None = None, **parameters: Any) -> P
         forms = [*FAMILIES, "FILE.parquet", "FILE.csv", "FILE.sqlite:TABLE"]
         raise UnknownNameError("graph", text, forms) from None
     return _of_source(source, results)
+
+
+def graph_of_join(r: Source, s: Source, on: str, page_size: int) -> PageGraph:
+    """Pages of two relations as an edge for each two that have rows with equal keys; results are pairs of rows.
+
+    Pages of R are numbered from 0, those of S after them, as rows lie in heap files of pages of this size.
+    """
+    files = [lay_out(relation, page_size) for relation in open_pair(r, s, on)]
+    sides = []
+    for file in files:
+        keys = file.relation.keys(slice(None))
+        pages = np.repeat(np.arange(file.pages), np.diff(file.first_rows))
+        rows = pd.DataFrame({"key": keys, "page": pages})[keys != NULL_KEY]
+        sides.append(rows.groupby(["key", "page"]).size().rename("rows").reset_index())
+    pairs = sides[0].merge(sides[1], on="key", suffixes=("_r", "_s"))
+    results = (pairs["rows_r"] * pairs["rows_s"]).groupby([pairs["page_r"], pairs["page_s"]]).sum()
+    first, second = (results.index.get_level_values(level).to_numpy() for level in (0, 1))
+    return PageGraph.of(first, second + files[0].pages, files[0].pages + files[1].pages, results.to_numpy())
 
 
 def _of_source(source: Source, results: str | None) -> PageGraph:

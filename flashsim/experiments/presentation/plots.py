@@ -121,7 +121,7 @@ def stacked_bars(by_title: Mapping[str, Sequence[Bar]]) -> Figure:
     with panels(0.3 + 2.6 * rows, rows, sharey=True, squeeze=False) as (figure, every):
         for axes, (title, bars) in zip(every[:, 0], by_title.items(), strict=False):
             _stack(axes, bars)
-            axes.set_ylabel("seconds")
+            axes.set_ylabel("time (s)")
             axes.set_title(title, fontsize=10)
             axes.margins(x=0.01, y=0.12)
         dots = [bar for bars in by_title.values() for bar in bars if bar.formula is not None]

@@ -89,7 +89,7 @@ def latencies(times: Mapping[str, Histogram]) -> Figure:
             values, shares = histogram.distribution()
             series[name] = np.maximum(values, 1) / MILLISECONDS, -np.log10(np.maximum(1 - shares, 0.5 / histogram.count))
     most = max([1.0, *(float(nines[-1]) for _, nines in series.values())])
-    figure = lines(series, 3.4, line=STEPS, xscale="log", ylim=(0, 1.03 * most), xlabel="latency, ms", ylabel="share of requests")
+    figure = lines(series, 3.4, line=STEPS, xscale="log", ylim=(0, 1.03 * most), xlabel="latency (ms)", ylabel="share of requests")
     ticks = range(int(most) + 1)
     (axes,) = figure.axes
     axes.set_yticks(list(ticks), ["0 %", *(f"{100 - 100 / 10**nine:.{max(0, nine - 2)}f} %" for nine in ticks[1:])])
@@ -104,7 +104,7 @@ def busy_parts(busy: pd.DataFrame) -> Figure:
         for kind, (colour, _) in zip(kinds.unique(), LINES, strict=False):
             places = np.flatnonzero(kinds == kind)
             axes.bar(places, 100 * busy["busy"].iloc[places], 0.9, color=colour, label=kind)
-        axes.set(xticks=[], ylim=(0, 105), ylabel="busy, %")
+        axes.set(xticks=[], ylim=(0, 105), ylabel="busy (%)")
         legend(figure, axes)
     return figure
 
@@ -122,7 +122,7 @@ def amplification_over_time(history: pd.DataFrame) -> Figure:
             if values.any():
                 axes.fill_between(edges, floor, floor + values, step="post", color=colour, label=label, linewidth=0)
             floor = floor + values
-        axes.set(ylim=(0, None), xlabel="time, s", ylabel="flash bytes a host byte")
+        axes.set(ylim=(0, None), xlabel="time (s)", ylabel="write amplification")
         legend(figure, axes, 5)
     return figure
 
@@ -162,9 +162,9 @@ def over_time(timelines: Mapping[str, pd.DataFrame]) -> Figure:
             above.plot(middle, frame["p99_us"], color=colour, linestyle=":", label=f"{name}, 99 %")
             if has_writes[name]:
                 below.plot(middle, frame["write_amplification"], color=colour)
-        above.set(yscale="log", ylabel="latency, µs")
+        above.set(yscale="log", ylabel="latency (µs)")
         if rows == 2:
-            below.set(ylim=(0, None), ylabel="flash bytes a host byte")
+            below.set(ylim=(0, None), ylabel="write amplification")
         legend(figure, above)
-        below.set_xlabel("time, s")
+        below.set_xlabel("time (s)")
     return figure

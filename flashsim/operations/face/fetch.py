@@ -13,14 +13,14 @@ from algorithms.page_access.graph import PageGraph
 from algorithms.page_access.plan import FetchPlan
 from algorithms.page_access.planners.base import PLANNERS
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError
-from flashsim.experiments.formulas.fetching import Fetching, column_of_results, graph_of_text, schedule
+from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError, option
+from flashsim.experiments.formulas.fetching import Fetching, column_of_results, graph_of_join, graph_of_text, schedule
 from flashsim.experiments.presentation.tables import Table, same
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.experiments.why.answers import RunWhy
 from flashsim.experiments.why.fetches import why_fetch
 from flashsim.operations import fields
-from flashsim.operations.face._arguments import arrow_table
+from flashsim.operations.face._arguments import arrow_table, key, sources
 from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, text
 from flashsim.operations.operation import operation
@@ -39,6 +39,8 @@ _GRAPHS = (
     "Or a DataFrame, an Arrow table or columns by name, whose first two columns are the ends of each edge; a graph of NetworkX, a SciPy "
     "matrix, CSR arrays (offsets, neighbours), or a `algorithms.page_access.graph.PageGraph`."
 )
+_SECOND = "Second relation of a join with GRAPH: their pages form the graph, and pages with equal keys meet. Needs --on."
+_IN_PYTHON = "Or a DataFrame, or an Arrow table, as the first one."
 _PLANNERS = "Planner: {planners}; or a Python file. May be repeated; all by default."
 
 
@@ -119,7 +121,7 @@ class FetchOutcome(Outcome):
                 first = one.fetches - len(shares) + 1
                 axes.plot(range(first, one.fetches + 1), shares, color=colour, marker=marker, markevery=[-1], ms=5, label=one.planner)
             axes.axvline(self.result.bound, color="#555555", linestyle=":", label="bound")
-            axes.set(xlabel="fetches", ylabel="share of pairs that have met", ylim=(0, 1.05))
+            axes.set(xlabel="fetches", ylabel="share of page pairs joined", ylim=(0, 1.05))
             axes.set_xlim(0, None)
             legend(figure, axes)
         return figure
@@ -142,7 +144,9 @@ def fetch(
             reads=True,
         ),
     ],
+    s: Annotated[Any, Field(_SECOND, "SOURCE", python=_IN_PYTHON, reads=True)] = None,
     *,
+    on: Annotated[str | None, Field("Join key of the two relations, as of flashsim join.", "COLUMN[=COLUMN]", key, needs="s")] = None,
     frames: Annotated[int, Count("Pages that fit in memory, at least 2.")],
     planner: Annotated[Any, Names(_PLANNERS, "NAME", completes=("planners",))] = None,
     results: Annotated[
@@ -173,13 +177,23 @@ def fetch(
     >>> result = fs.fetch(networkx.complete_bipartite_graph(3, 3), frames=3, planner="overlap", exact=True)
     >>> result.summary()[["planner", "fetches", "bound"]].values.tolist()
     [['overlap', 8, 6], ['optimum', 8, 6]]
+    >>> r, s = {"key": [1, 2, 3]}, {"key": [3, 1, 3]}
+    >>> fs.fetch(r, s, on="key", frames=3, planner="overlap").summary()["fetches"].tolist()
+    [2]
     >>> result.fewest_frames, result.plan("overlap").to_frame().page.nunique()
     (4, 6)
     """
-    page_graph = _graph(graph, results, parameters)
+    page_graph = _graph(graph, results, parameters) if s is None else _join_graph(graph, s, on, page_size)
     with activity("planning") as progress:
         result = schedule(page_graph, frames, planner or PLANNERS.names(), exact=exact, progress=progress)
     return FetchOutcome(result, device, page_size, why)
+
+
+def _join_graph(r: Any, s: Any, on: str | None, page_size: int) -> PageGraph:
+    if on is None:
+        raise RefusedError("s: two relations need " + option("on") + ", their join key")
+    opened = sources({"graph": r, "s": s})
+    return graph_of_join(opened["graph"], opened["s"], on, page_size)
 
 
 def _graph(value: Any, results: str | None, parameters: dict[str, Any]) -> PageGraph:

@@ -160,13 +160,13 @@ def share_by_size(sizes: pd.DataFrame) -> Figure:
         shares = 100 * rows["requests"].cumsum().to_numpy() / rows["requests"].sum()
         series[str(name)] = np.append(values[0], values), np.append(0, shares)
     in_order = {name: series[name] for name in sizes["operation"].unique()}
-    return lines(in_order, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size, KiB", ylabel="share of requests, %")
+    return lines(in_order, line=STEPS, xscale=BINARY, ylim=(0, 103), xlabel="size (KiB)", ylabel="share of requests (%)")
 
 
 def served_share(caches: pd.DataFrame) -> Figure:
     """The share of references that a cache serves which replaces the least recently used page (columns of bytes, and `served`)."""
     line = caches.iloc[:, 0] / MIB, 100 * caches["served"]
-    return lines({"": line}, xscale=BINARY, ylim=(0, 103), xlabel="LRU cache, MiB", ylabel="references served, %")
+    return lines({"": line}, xscale=BINARY, ylim=(0, 103), xlabel="size of an LRU cache (MiB)", ylabel="hit ratio (%)")
 
 
 def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
@@ -179,8 +179,8 @@ def working_set(windows: pd.DataFrame, over_time: dict[str, Any]) -> Figure:
         above.stairs(windows["footprint"] / unit, edges, color=LINES[1][0], baseline=None)
         below.stairs(windows["working_set"] / unit, edges, color=LINES[0][0], fill=True, label="distinct")
         below.stairs(windows["bytes"] / unit, edges, color=LINES[2][0], label="moved", baseline=None)
-        above.set(ylabel=f"distinct since the begin, {name}", ylim=(0, None))
-        below.set(ylabel=f"in the window, {name}", xlabel=axis, ylim=(0, None))
+        above.set(ylabel=f"distinct since the begin ({name})", ylim=(0, None))
+        below.set(ylabel=f"in the window ({name})", xlabel=axis, ylim=(0, None))
         legend(figure, below)
     return figure
 
@@ -193,13 +193,13 @@ def offsets(over_time: dict[str, Any]) -> Figure:
     looks: dict[str, Any] = {"aspect": "auto", "origin": "lower", "interpolation": "nearest", "cmap": "viridis", "rasterized": True}
     with panels(3.6) as (figure, axes):
         picture = axes.imshow(np.ma.masked_equal(counts, 0), norm=LogNorm(1, max(2, counts.max())), extent=extent, **looks)
-        axes.set(xlabel=axis, ylabel="offset, GiB")
+        axes.set(xlabel=axis, ylabel="offset (GiB)")
         figure.colorbar(picture, ax=axes, label="requests")
     return figure
 
 
 def _axis(over_time: dict[str, Any]) -> tuple[int, str]:
-    return (SECONDS, "time, s") if over_time["unit"] == "ns" else (1, "requests")
+    return (SECONDS, "time (s)") if over_time["unit"] == "ns" else (1, "requests")
 
 
 class TraceOutcome(Outcome, TraceSource):

@@ -85,7 +85,7 @@ class TableRecords:
         self._attributes: tuple[Attribute, ...] | None = None
 
     def key(self, column: str) -> pa.ChunkedArray:
-        check_column(self, column)
+        check_column(self, column, self.name)
         return self.table.column(column)
 
     def record_sizes(self) -> npt.NDArray[Any]:
@@ -117,7 +117,7 @@ class TextRecords(TableRecords):
 
     def with_type(self, column: str, kind: pa.DataType) -> "TextRecords":
         """The same rows with one column read as a type."""
-        check_column(self, column)
+        check_column(self, column, self.name)
         fields = self.spelled(column)
         if len(fields) != self.rows:
             raise errors.DamagedFileError(f"{self.name}: it changed while it was read")
@@ -136,9 +136,10 @@ def check_unique(table: str, columns: list[str]) -> None:
         raise errors.SchemaError(f"table {table}: {'two columns are named ' + min(repeated) if repeated else 'it has no columns'}")
 
 
-def check_column(records: Records, column: str) -> None:
+def check_column(records: Records, column: str, table: str) -> None:
+    """Refuse a column that a table does not have."""
     if column not in records.names:
-        raise errors.UnknownNameError("column", column, records.names)
+        raise errors.UnknownNameError(f"column of {table}", column, records.names)
 
 
 def open_source(text: str) -> Source:
@@ -210,8 +211,8 @@ def load_pair(r_records: Source, s_records: Source, r_column: str, s_column: str
     SchemaError
         The columns cannot be compared.
     """
-    check_column(r_records, r_column)
-    check_column(s_records, s_column)
+    check_column(r_records, r_column, r_records.name)
+    check_column(s_records, s_column, s_records.name)
     r_name, s_name = r_records.name, s_records.name
     if r_name == s_name:
         s_name += " 2"

@@ -63,7 +63,7 @@ class PaperRecords:
         return _customers_of_orders(self._customers, self.rows, self._seed)
 
     def key(self, column: str) -> pa.Array:
-        check_column(self, column)
+        check_column(self, column, self.name)
         return column_of(self.keys) if column == KEYS[self.name] else self.take(np.arange(self.rows)).column(column)
 
     def record_sizes(self) -> int:

@@ -142,7 +142,7 @@ class CurveOutcome(Outcome):
                 ratios, errors = curve.ratio(frames), curve.error(frames)
                 axes.plot(frames, ratios, markersize=4, label=name, **look | ({"marker": ""} if one_pass else {}))
                 axes.fill_between(frames, ratios - errors, ratios + errors, color=look["color"], alpha=0.2, linewidth=0)
-            axes.set(xscale="log", xlabel="pool, pages", ylabel="miss ratio", ylim=(0, 1.02))
+            axes.set(xscale="log", xlabel="pool size (pages)", ylabel="miss ratio", ylim=(0, 1.02))
             legend(figure, axes)
         return figure
 
@@ -183,7 +183,7 @@ class CacheComparison(Outcome):
                 points, halves = [100 * each.mean for each in apart], [100 * each.half for each in apart]
                 axes.errorbar(sizes, points, halves, capsize=3, label=name, **stroke(number) | MARKED)
             axes.axhline(0, color="#555555", linewidth=0.8)
-            axes.set(xscale="log", xlabel="pool, pages", ylabel=f"points more than {first}")
+            axes.set(xscale="log", xlabel="pool size (pages)", ylabel=f"hit ratio over that of {first} (points)")
             legend(figure, axes)
         return figure
 

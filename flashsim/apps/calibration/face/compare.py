@@ -111,7 +111,7 @@ class ComparisonOutcome(Outcome):
                         bottom += MILLISECONDS_A_SECOND * time
                 axes.bar([0], [0], color=look["color"], label=name)
             axes.set_xticks(range(len(joins)), [f"{one.algorithm}\n({', '.join(one.phases)})" for one, _ in joins])
-            axes.set_ylabel("I/O, ms")
+            axes.set_ylabel("I/O (ms)")
             legend(figure, axes, 3)
         return figure
 

@@ -200,8 +200,8 @@ def cumulative(loop: ClosedLoop) -> Figure:
             axes.set_title(f"{name}: demerit {demerit(*times.values()) / MILLISECONDS:.3f} ms", fontsize=9)
             axes.set_xlim(0, 1.02 * max(float(np.percentile(values, 99.9)) for values in times.values()) / MILLISECONDS)
             axes.grid(color="#dddddd", linewidth=0.5)
-        figure.supxlabel("response time, ms", fontsize=9)
-        figure.supylabel("share of requests, %", fontsize=9)
+        figure.supxlabel("response time (ms)", fontsize=9)
+        figure.supylabel("share of requests (%)", fontsize=9)
         plots.legend(figure, grid[0, 0])
     return figure
 

@@ -117,7 +117,7 @@ class HybridRule(Exhibit):
                     lost = 100 * pd.Series(self.losses(results, rule, kind), dtype=float)
                     axes.plot(lost, line, color=colour, marker=marker, label=f"{rule}, {label}")
             axes.axhline(0, **_ZERO)
-            axes.set(xlabel="buffer pool, MB", ylabel="I/O time over the derived rule's, %")
+            axes.set(xlabel="buffer pool (MB)", ylabel="I/O time over the derived rule's (%)")
             legend(picture, axes, 2)
         return picture
 
@@ -256,8 +256,8 @@ class Allocations(Exhibit):
                     axes.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, lw=0)
                 axes.axhline(0, **_ZERO)
                 axes.set_title(LABELS[join], fontsize=10)
-            picture.supxlabel("buffer pool, MB", fontsize=9)
-            picture.supylabel("gain over the buffers of Haas et al., %", fontsize=9)
+            picture.supxlabel("buffer pool (MB)", fontsize=9)
+            picture.supylabel("gain over the buffers of Haas et al. (%)", fontsize=9)
             legend(picture, picture.axes[0])
         return picture
 

@@ -89,7 +89,7 @@ def _wear_over_years(advice: Advice) -> Figure | None:
         return None
     horizon = np.linspace(0, 2 * advice.study.years, 50)
     series = {each.name: (horizon, np.minimum(100 * horizon / (each.years or 1), 100)) for each in known[:_MOST_LINES]}
-    return lines(series, names=3, line={"marker": ""}, xlabel="years at the recorded load", ylabel="rated erases used, %", ylim=(0, 102))
+    return lines(series, names=3, line={"marker": ""}, xlabel="years at the recorded load", ylabel="rated erases used (%)", ylim=(0, 102))
 
 
 class AdviseOutcome(Outcome):
@@ -148,7 +148,7 @@ class AdviseOutcome(Outcome):
                 speeds, times = [point["speed"] for point in tried], [point[bound.latency] / MILLISECONDS for point in tried]
                 axes.plot(speeds, np.maximum(times, 1e-6), label=each.name, linewidth=1.2, **stroke(number) | MARKED)
             axes.axhline(bound.most / MILLISECONDS, color="#999999", linewidth=0.8)
-            axes.set(xscale="log", yscale="log", xlabel="load, multiples of the recorded one", ylabel=f"{bound.latency}, ms")
+            axes.set(xscale="log", yscale="log", xlabel="load, multiples of the recorded one", ylabel=f"{bound.latency} latency (ms)")
             legend(figure, axes, 3)
         return figure
 

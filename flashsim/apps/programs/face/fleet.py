@@ -173,12 +173,12 @@ class FleetOutcome(Outcome):
         with panels(2.4 * (1 + has_life) + 0.4, 1 + has_life, squeeze=False) as (figure, grid):
             for number, name in enumerate(("p99", "max")):
                 grid[0, 0].plot(np.sort(frame[f"{name}_us"]), share, label=name, **stroke(number) | STEPS)
-            grid[0, 0].set(xscale="log", xlabel="latency, us", ylabel="drives, %")
+            grid[0, 0].set(xscale="log", xlabel="latency (µs)", ylabel="drives (%)")
             grid[0, 0].legend(frameon=False, fontsize=8)
             if has_life:
                 years = np.sort(frame["years"].dropna())
                 grid[1, 0].plot(years, 100 * np.arange(1, len(years) + 1) / len(frame), **stroke(0) | STEPS)
-                grid[1, 0].set(xlabel="years", ylabel="drives worn out, %")
+                grid[1, 0].set(xlabel="years", ylabel="drives worn out (%)")
         return figure
 
 

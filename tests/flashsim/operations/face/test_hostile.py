@@ -37,7 +37,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: join(page_format=["pax"]), r"page_format: \['pax'\], but a name"),
         (lambda: join(frame(k=["x" * 9000]), frame(k=["x"]), page_format="pax"), "a row of relation r takes 9004 B of the 8184 B"),
         (lambda: join(on=["k", "a"]), r"on: \['k', 'a'\], but one column is needed"),
-        (lambda: join(on="kk"), "column: 'kk' is unknown; did you mean k"),
+        (lambda: join(on="kk"), "column of r: 'kk' is unknown; did you mean k"),
         (lambda: join(device="ocz-core"), "did you mean ocz-core-60gb"),
         (lambda: join(device=[]), r"device: \[\], but at least one"),
         (lambda: fs.drive("x" * 9999), r"x\.\.\.x+ \(9,999 characters\): its name is too long for a file$"),

@@ -349,7 +349,7 @@ def test_pairs_share_codes_and_keep_their_names(tmp_path: Path) -> None:
     assert one.codes[1] == other.codes[0] and one.codes[0] != other.codes[1] and one.codes[2] == other.codes[2]
     assert [relation.name for relation in load_pair(r, r, "k", "k")] == ["r", "r 2"]
     for columns in (("x", "k"), ("k", "x")):
-        with pytest.raises(UnknownNameError, match="column: 'x' is unknown"):
+        with pytest.raises(UnknownNameError, match="column of [rs]: 'x' is unknown"):
             load_pair(r, s, *columns)
     pq.write_table(pa.table({"k": ["1"]}), tmp_path / "t.parquet")
     with pytest.raises(SchemaError, match=r"r\.k is int64, but t\.k is large_string"):
