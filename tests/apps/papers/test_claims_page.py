@@ -25,17 +25,17 @@ NUMBERS = PAGE.with_suffix(".csv")
 NAMES = papers.PAPERS.names()
 HEAD = """# All claims
 
-Every result of the four papers that flashsim runs again, with what `flashsim reproduce` at the published size says of it.
-What a verdict means, and the null model beside it, is explained in [Verdicts](../explanation/verdicts.md).
+Every claim of the four reproduced papers, with its verdict from `flashsim reproduce` at the published size.
+[Verdicts](../explanation/verdicts.md) explains the verdicts and the null model.
 
 ```sh
 flashsim reproduce do2009/table4 --details
 ```
 
-shows what is behind a row: limits, causes, and what ran. {download}`claims.csv <claims.csv>` has every
+shows the details of a row: limits, causes and runs. {download}`claims.csv <claims.csv>` has every
 published number beside ours.
 """
-COLUMNS = "| claim | verdict | published numbers inside | in the paper | what it says |\n|---|---|---|---|---|\n"
+COLUMNS = "| claim | verdict | published numbers inside | place in the paper | statement |\n|---|---|---|---|---|\n"
 
 
 def section(result: dict[str, Any]) -> str:
