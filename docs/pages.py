@@ -130,7 +130,7 @@ def _section(family: Any, protocol: str) -> str:
     rows = [f"| {_link(family.package, name)} | {_summary(family.load(name))} |" for name in family.names()]
     title = family.kind[0].upper() + family.kind[1:]
     lead = f"In `{family.package}`; contract {{class}}`~{protocol}`{tests}."
-    return "\n".join([f"## {title}", "", lead, "", "| name | what |", "|---|---|", *rows])
+    return "\n".join([f"## {title}", "", lead, "", "| name | description |", "|---|---|", *rows])
 
 
 def _link(package: str, name: str) -> str:
@@ -161,9 +161,9 @@ def write_pictures(reference: Path, folder: Path) -> None:
     page = (reference / "claims.md").read_text(encoding="utf-8")
     for paper, text in re.findall(r"^## (\w+)$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL):
         inside, published = (sum(map(int, each)) for each in zip(*_ROW.findall(text), strict=True))
-        words = f"Of {published} published numbers of {paper} that nothing was solved from {inside} are inside their tolerance"
+        words = f"Of {published} published numbers of {paper} from which no parameter was solved, {inside} are inside their tolerance"
         (folder / f"numbers-{paper}.svg").write_text(_ratios(beside[paper]), encoding="utf-8")
-        lead = "Each published number, and ours as a multiple of it: a mark at 1 is equal."
+        lead = "Simulated results relative to the published numbers: 1 means equal."
         shown = f"{lead}\n\n![{words}](../reference/generated/numbers-{paper}.svg)\n"
         (folder / f"numbers-{paper}.md").write_text(shown, encoding="utf-8")
 
@@ -182,11 +182,11 @@ def _ratios(cells: pd.DataFrame) -> str:
             top += height
             axes.axhline(top, color="#eeeeee", linewidth=0.8, zorder=0)
         axes.axvline(1, color="#555555", linewidth=0.9, linestyle="--")
-        axes.set(xscale="log", xlim=EDGES, ylim=(top, 0), xlabel="ours over the published number")
+        axes.set(xscale="log", xlim=EDGES, ylim=(top, 0), xlabel="simulated / published number")
         axes.set_xticks(_TICKS, [f"{tick:g}" for tick in _TICKS])
         axes.set_xticks([], minor=True)
-        more = [Line2D([], [], label="outside: published, then ours", **_OUTSIDE)] * (not cells.inside.all())
-        more += [Line2D([], [], label="a parameter was solved from it, or it follows", markerfacecolor="white", **_INSIDE)]
+        more = [Line2D([], [], label="outside (published, simulated)", **_OUTSIDE)] * (not cells.inside.all())
+        more += [Line2D([], [], label="not counted: used for a fit, or derived", markerfacecolor="white", **_INSIDE)]
         axes.set_yticks(list(places), list(places.values()))
         axes.tick_params(axis="y", length=0)
         handles = [Line2D([], [], label="inside", **_INSIDE), Patch(label="tolerance", **_BAND), *more]

@@ -32,7 +32,7 @@ Every claim of the four reproduced papers, with its verdict from `flashsim repro
 flashsim reproduce do2009/table4 --details
 ```
 
-shows the details of a row: limits, causes and runs. {download}`claims.csv <claims.csv>` has every
+This shows the details of a row: limits, causes and runs. {download}`claims.csv <claims.csv>` has every
 published number beside ours.
 """
 COLUMNS = "| claim | verdict | published numbers inside | place in the paper | statement |\n|---|---|---|---|---|\n"
