@@ -12,9 +12,9 @@ from flashsim.experiments.presentation.tables import as_text, wrap_text
 
 #: One thing where a sentence has the plural, with the verb behind it; nothing in the name of a file.
 _ONE = re.compile(
-    r"(?<![\w.,/-])1 (?:(call|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|line|"
-    r"outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
-    r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do)\b)?"
+    r"(?<![\w.,/-])1 (?:(call|claim|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|"
+    r"line|outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
+    r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do|agree|need)\b)?"
 )
 _VERBS = {" are": " is", " were": " was", " have": " has", " do": " does"}
 
