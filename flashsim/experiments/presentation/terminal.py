@@ -62,6 +62,17 @@ class Explanation:
 Part = str | pd.DataFrame | Explanation
 
 
+def next_steps(*steps: str) -> Explanation:
+    """The last line of a screen: the commands, options or pages that lead on.
+
+    Examples
+    --------
+    >>> next_steps("--why explains the latencies", "--out-dir DIR draws them").text
+    'Next: --why explains the latencies; --out-dir DIR draws them.'
+    """
+    return Explanation(f"Next: {'; '.join(steps)}.", " " * len("Next: "))
+
+
 def say(*parts: Part) -> None:
     """Print tables, explanations, and lines; what follows a line's end when it is wrapped stands four further in."""
     for part in parts:

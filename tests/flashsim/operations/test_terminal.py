@@ -49,6 +49,7 @@ LINES = {
     "device new": ("device new --preset micron-p300 --out mine.toml --capacity 60GB --read-mbps 300 --read-iops 40000 --tbw 500", False),
     "device identify": (IDENTIFY, False),
     "device import-diskspecs": ("device import-diskspecs drive.parv --out drive.toml", False),
+    "trace list": ("trace list", False),
     "trace info": ("trace info small.trace", False),
     "trace convert": ("trace convert small.trace small.parquet --to parquet", False),
     "trace replay": ("trace replay small.trace --device micron-p300", False),
@@ -113,7 +114,7 @@ def numbers(text: str) -> Counter[str]:
 #: Numbers, with the unit of a time; digits of a name are none.
 _NUMBER = re.compile(r"(?<![\w./-])[-+]?\d[\d,.]*\d(?: [num]?s\b)?|(?<![\w./-])[-+]?\d(?: [num]?s\b)?")
 #: Heads of columns that hold times of this machine.
-OF_THIS_MACHINE = ("planning s", "us")
+OF_THIS_MACHINE = ("planning time (s)", "CPU (µs)")
 _SECONDS = re.compile(r"\d+ runs? in \d+ s: \d+ simulated now, \d+ kept")
 
 

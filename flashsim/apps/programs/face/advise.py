@@ -14,11 +14,12 @@ from flashsim.apps.programs.advice import ALL, Advice, AdviceStudy, Bound, Drive
 from flashsim.apps.programs.advice import advise as study_of
 from flashsim.apps.programs.load_runs import written_bytes
 from flashsim.core.activity import activity
+from flashsim.core.errors import option
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.experiments.presentation.plots import MARKED, legend, lines, panels, stroke
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.replaying import preconditioning as states
 from flashsim.experiments.replaying.survey import first_requests, survey
 from flashsim.experiments.runs import kept
@@ -138,6 +139,8 @@ class AdviseOutcome(Outcome):
         yield Explanation(f"{memory_sentence(self.memory)} {_EXPLAINED}")
         for why in self._whys:
             yield from ("", why.title, *parts_of(why))
+        steps = [] if self._whys else [f"{option('why')} explains the latencies"]
+        yield from ("", next_steps(*steps, "flashsim fleet runs hundreds of one drive", "flashsim device list shows all drives"))
 
     def _draw(self) -> Figure:
         """The bounded latency over the load, a line a drive, and the bound."""

@@ -19,7 +19,7 @@ from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.execution import cpu as cpus
-from flashsim.experiments.presentation.tables import Table, same
+from flashsim.experiments.presentation.tables import Table, same, with_headings
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
@@ -67,7 +67,8 @@ class SmartOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         columns = same("where", "inside", "estimate_s", "simulated_s", "rows_to_host")
-        yield from (self.title, "", self.explain(), "", Table.of(self.result.rows(), columns, digits=4), "")
+        placements = with_headings(Table.of(self.result.rows(), columns, digits=4), {"estimate_s": "by formula (s)"})
+        yield from (self.title, "", self.explain(), "", placements, "")
         if (reason := self.result.choice.reason()) is not None:
             yield Explanation(reason)
         if (share := self.result.estimates.break_even) is not None:
