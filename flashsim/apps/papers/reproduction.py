@@ -93,14 +93,17 @@ class PaperResult:
         """How many claims agree, and how many of these the best predictor without a simulation passes as well, in a sentence or two."""
         holding = [each for each in self.judged if each.verdict in HOLD]
         passed = sum(bool(each.null["passes"]) for each in holding)
-        which = "" if self.scale == 1 else " that the scale cannot change"
-        agree = f"{len(holding)} of {len(self.judged)} claims{which} agree"
+        verb = "agrees" if len(holding) == 1 else "agree"
+        agree = f"{len(holding)} of {len(self.judged)} claims {verb}"
+        if self.scale != 1:
+            agree = f"of {len(self.judged)} claims that the scale cannot change {len(holding)} {verb}"
         if passed:
             agree += f"; {passed} of these a constant would also pass, see Verdicts ({VERDICTS})"
         others = Counter(each.kind_at(self.scale) for each in self.judgements if each not in self.judged)
         missing, unjudged = others[Verdict.NOT_ATTEMPTED.value], others[NOT_JUDGED]
         sentences = [agree] if self.judged else []
-        sentences += [f"{unjudged} claims need the published size and are not judged at this scale"] if unjudged else []
+        needs = "1 claim needs the published size and is" if unjudged == 1 else f"{unjudged} claims need the published size and are"
+        sentences += [f"{needs} not judged at this scale"] if unjudged else []
         sentences += [f"{missing} claims could not be measured at this scale"] if missing else []
         return ". ".join(sentences) + "."
 

@@ -14,7 +14,7 @@ from flashsim.experiments.presentation.tables import as_text, wrap_text
 _ONE = re.compile(
     r"(?<![\w.,/-])1 (?:(call|claim|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|"
     r"line|outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
-    r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do|agree|need)\b)?"
+    r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do)\b)?"
 )
 _VERBS = {" are": " is", " were": " was", " have": " has", " do": " does"}
 

@@ -57,10 +57,11 @@ def _tables(summary: dict[str, Any]) -> list[Table]:
 
 def _in_words(summary: dict[str, Any]) -> str:
     """Bytes by operation, distinct bytes, and the share of requests in order, in a sentence."""
-    moved = ", ".join(f"{format_size(each['bytes'])} by {name}s" for name, each in _by_operation(summary).items() if each["bytes"])
+    words = {"read": "read", "write": "written", "trim": "trimmed"}
+    moved = [f"{format_size(each['bytes'])} {words.get(name, 'moved')}" for name, each in _by_operation(summary).items() if each["bytes"]]
     share = summary["sequential_share"]
     order = "" if share is None else f"; {100 * share:.0f} % of the requests continue the one before"
-    return f"It moves {moved or 'no bytes'}, on {format_size(summary['footprint'])} of distinct bytes{order}."
+    return f"{' and '.join(moved) or 'No bytes'}; {format_size(summary['footprint'])} are distinct{order}."
 
 
 def _operations(summary: dict[str, Any]) -> Table:

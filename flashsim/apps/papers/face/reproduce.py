@@ -258,7 +258,7 @@ def _next(one: PaperResult, settings: Settings, out: str | None, details: bool) 
 
 def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
     scale = settings.scale
-    yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
+    yield ""
     for section in one.sections:
         if section.on_terminal or not one.judgements:
             yield from section.tables

@@ -20,7 +20,7 @@ from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.execution import cpu as cpus
 from flashsim.experiments.presentation.tables import Table, same, with_headings
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
@@ -80,6 +80,11 @@ class SmartOutcome(Outcome):
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
         if table.num_rows > _SHOWN:
             yield Explanation(f"The first {_SHOWN} of {table.num_rows:,} rows; --out writes all.")
+        steps = [] if self._why else ["--why explains the time"]
+        yield from (
+            "",
+            next_steps(*steps, "--where host or --where drive chooses the place", "docs/explanation/smart_ssd.md explains the formula"),
+        )
 
 
 def _text(value: Any) -> str:
