@@ -84,24 +84,26 @@ class PaperResult:
         return f"{self.paper.name} {size}: of {len(self.judgements)} claims {kinds}; {numbers}."
 
     @property
-    def judged(self) -> list[Judgement]:
+    def valid(self) -> list[Judgement]:
         """Judgements whose verdict says something of the paper: all at the published size, below it those that the scale cannot change."""
         return [each for each in self.judgements if each.is_judged_at(self.scale) and each.verdict is not Verdict.NOT_ATTEMPTED]
 
     @property
     def answer(self) -> str:
         """How many claims agree, and how many of these the best predictor without a simulation passes as well, in a sentence or two."""
-        holding = [each for each in self.judged if each.verdict in HOLD]
+        holding = [each for each in self.valid if each.verdict in HOLD]
         passed = sum(bool(each.null["passes"]) for each in holding)
         verb = "agrees" if len(holding) == 1 else "agree"
-        agree = f"{len(holding)} of {len(self.judged)} claims {verb}"
-        if self.scale != 1:
-            agree = f"of {len(self.judged)} claims that the scale cannot change {len(holding)} {verb}"
+        agree = f"{len(holding)} of {len(self.valid)} claims {verb}"
+        if self.scale != 1 and len(self.valid) == 1:
+            agree = f"the claim does not depend on the scale, and it {'agrees' if holding else 'differs'}"
+        elif self.scale != 1:
+            agree = f"{len(holding)} of the {len(self.valid)} claims that do not depend on the scale {verb}"
         if passed:
             agree += f"; {passed} of these a constant would also pass, see Verdicts ({VERDICTS})"
-        others = Counter(each.kind_at(self.scale) for each in self.judgements if each not in self.judged)
+        others = Counter(each.kind_at(self.scale) for each in self.judgements if each not in self.valid)
         missing, unjudged = others[Verdict.NOT_ATTEMPTED.value], others[NOT_JUDGED]
-        sentences = [agree] if self.judged else []
+        sentences = [agree] if self.valid else []
         needs = "1 claim needs the published size and is" if unjudged == 1 else f"{unjudged} claims need the published size and are"
         sentences += [f"{needs} not judged at this scale"] if unjudged else []
         sentences += [f"{missing} claims could not be measured at this scale"] if missing else []
@@ -110,7 +112,7 @@ class PaperResult:
     def verdict_table(self, *, details: bool) -> Table:
         """Every claim with its verdict and how many of its comparisons hold, and its title, or in detail both numbers."""
         rows = [
-            [each.claim.id, each.kind_at(self.scale), each.held_in_words]
+            [each.claim.id, each.kind_at(self.scale), each.holds_in_words]
             + ([str(each.tally), *beside_null(each), each.published, each.measured] if details else [_passes(each), each.claim.title])
             for each in self.judgements
         ]

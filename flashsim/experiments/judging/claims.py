@@ -187,19 +187,19 @@ class Judgement:
         return Tally.of(self.cells)
 
     @property
-    def held(self) -> int:
+    def cells_inside(self) -> int:
         """Number of the claim's own cells inside their limits, published numbers and statements alike."""
         return sum(cell.inside is True for cell in self._own)
 
     @property
-    def of(self) -> int:
+    def cells_judged(self) -> int:
         """Number of the claim's own cells; a cell whose run is missing counts as one that does not hold."""
         return len(self._own)
 
     @property
-    def held_in_words(self) -> str:
+    def holds_in_words(self) -> str:
         """Number of cells inside their limits of all, such as ``11 of 12``; a dash where a run is missing."""
-        return "-" if self.verdict is Verdict.NOT_ATTEMPTED else f"{self.held} of {self.of}"
+        return "-" if self.verdict is Verdict.NOT_ATTEMPTED else f"{self.cells_inside} of {self.cells_judged}"
 
     @property
     def has_median_outside(self) -> bool:
@@ -301,8 +301,8 @@ class Judgement:
             "id": claim.name,
             "verdict": self.verdict.value,
             "shown": self.verdict_at(scale),
-            "held": self.held,
-            "of": self.of,
+            "held": self.cells_inside,
+            "of": self.cells_judged,
             "title": claim.title,
             "source": claim.source,
             "published": self.published,

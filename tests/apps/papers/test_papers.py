@@ -288,7 +288,7 @@ def test_what_differs_below_scale_1_is_not_judged_and_its_cause_is_that_of_scale
     judged = Judgement(replace(claim(fitted=fitted), cause="it is so"), numbers((2.0, 2.0), (2.0, 4.0)))
     assert (judged.verdict, judged.kind_at(1), judged.verdict_at(1)) == (Verdict.DIFFERS, "differs", "differs")
     assert judged.kind_at(0.1) == "not judged" and judged.as_dict(0.1)["verdict"] == "differs"
-    assert (judged.held, judged.of, judged.held_in_words) == (1, 2, "1 of 2")
+    assert (judged.cells_inside, judged.cells_judged, judged.holds_in_words) == (1, 2, "1 of 2")
     assert judged.note_at(1) == "it is so" and judged.note_at(0.1) == "at scale 1: it is so"
     anyway = replace(judged, claim=replace(judged.claim, scaled=False))
     assert anyway.verdict_at(0.1) == "differs" and anyway.note_at(0.1) == "it is so"

@@ -110,7 +110,7 @@ def test_the_first_lines_say_what_the_paper_claims_and_what_came_out_and_the_las
     judged = [each for each in told["claims"] if each["shown"] != "not judged at this scale"]
     holds = [each for each in judged if each["verdict"] in ("reproduced", "fitted", "consistent")]
     assert first == f"{paper.title} ({paper.reference})" and f"The paper claims that {paper.says}." in words
-    assert f"of {len(judged)} claims that the scale cannot change {len(holds)} agree" in words
+    assert f"{len(holds)} of the {len(judged)} claims that do not depend on the scale agree" in words
     assert f"{16 - len(judged)} claims need the published size and are not judged at this scale." in words
     assert f"{told['inside']} of {told['published_cells']} published numbers are inside their tolerance." in words
     assert f"Next: {folder / 'out'}/report.html" in words and "flashsim reproduce do2009 judges all 16 claims" in words

@@ -79,7 +79,14 @@ class ReproductionOutcome(Outcome):
         """One row per claim: verdict, comparisons held and all, published numbers inside, its null model's, skill, and both sides."""
         scale = self.settings.scale
         rows = [
-            (each.claim.name, each.verdict_at(scale), each.held, each.of, str(each.tally), *reproduction.beside_null(each))
+            (
+                each.claim.name,
+                each.verdict_at(scale),
+                each.cells_inside,
+                each.cells_judged,
+                str(each.tally),
+                *reproduction.beside_null(each),
+            )
             + (each.published, each.measured, each.claim.tolerance, each.note_at(scale))
             for one in self.result
             for each in one.judgements
