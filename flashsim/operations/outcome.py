@@ -182,7 +182,7 @@ class Listing(Outcome):
         from flashsim.experiments.presentation.terminal import next_steps
 
         lead = [f"{table.attrs['lead']}\n"] if "lead" in table.attrs else []
-        last = ["", next_steps(*table.attrs["next"])] if "next" in table.attrs else []
+        last: list[Part] = ["", next_steps(*table.attrs["next"])] if "next" in table.attrs else []
         frame = table.copy()
         frame.attrs = {name: value for name, value in table.attrs.items() if name not in ("lead", "next", "document")}
         rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
