@@ -96,7 +96,8 @@ class PaperResult:
         verb = "agrees" if len(holding) == 1 else "agree"
         agree = f"{len(holding)} of {len(self.valid)} claims {verb}"
         if self.scale != 1 and len(self.valid) == 1:
-            agree = f"{'the' if len(self.judgements) == 1 else 'one'} claim does not depend on the scale, and it {'agrees' if holding else 'differs'}"
+            which, result = "the" if len(self.judgements) == 1 else "one", "agrees" if holding else "differs"
+            agree = f"{which} claim does not depend on the scale, and it {result}"
         elif self.scale != 1:
             agree = f"{len(holding)} of the {len(self.valid)} claims that do not depend on the scale {verb}"
         if passed:
