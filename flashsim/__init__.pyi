@@ -47,6 +47,7 @@ from flashsim.operations.face.restart import restart as restart
 from flashsim.operations.face.sweep import sweep as sweep
 from flashsim.operations.face.trace import trace as trace
 from flashsim.operations.face.trace import trace_convert as trace_convert
+from flashsim.operations.face.trace import trace_list as trace_list
 from flashsim.operations.face.why import why as why
 
 # Commands that have a shorter name as well.

@@ -6,7 +6,12 @@ COMMANDS: dict[str, str | dict[str, str]] = {
     "fetch": "face.fetch:fetch",
     "export": "face.export:export",
     "device": {"list": "face.devices:device_list", "show": "face.devices:device_show"},
-    "trace": {"info": "face.trace:trace", "convert": "face.trace:trace_convert", "replay": "face.replay:replay"},
+    "trace": {
+        "list": "face.trace:trace_list",
+        "info": "face.trace:trace",
+        "convert": "face.trace:trace_convert",
+        "replay": "face.replay:replay",
+    },
     "cache": {"list": "face.algorithms:cache_list"},
     "pool": {
         "list": "face.algorithms:pool_list",

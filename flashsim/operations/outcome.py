@@ -178,12 +178,15 @@ class Listing(Outcome):
 
     @classmethod
     def of(cls, table: pd.DataFrame) -> Listing:
-        """A table, under the line that its attribute ``lead`` holds; its attribute ``document`` is JSON-ready."""
+        """A table between the lines that its attributes ``lead`` and ``next`` (steps) hold; its attribute ``document`` is JSON-ready."""
+        from flashsim.experiments.presentation.terminal import next_steps
+
         lead = [f"{table.attrs['lead']}\n"] if "lead" in table.attrs else []
+        last: list[Part] = ["", next_steps(*table.attrs["next"])] if "next" in table.attrs else []
         frame = table.copy()
-        frame.attrs = {name: value for name, value in table.attrs.items() if name not in ("lead", "document")}
+        frame.attrs = {name: value for name, value in table.attrs.items() if name not in ("lead", "next", "document")}
         rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
-        return cls([*lead, frame], rows, table.attrs.get("document"))
+        return cls([*lead, frame, *last], rows, table.attrs.get("document"))
 
     def summary(self) -> pd.DataFrame:
         """The rows as a frame."""

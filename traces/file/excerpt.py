@@ -20,6 +20,11 @@ _BACK = 1 << 20
 _SLOWEST, _FASTEST = 1e-6, 1e6
 #: The folder of the samples that come with this package, and what stands before the name of one.
 _SAMPLES, _SAMPLE = Path(__file__).parents[1] / "samples", "sample:"
+#: Contents of the samples by name.
+SAMPLES = {
+    "shop": "calls of a shop in Python on its SQLite database: 300 sales, each a transaction",
+    "shop-blocks": "requests that sample:shop causes on a device",
+}
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class PolicyComparison:
 
 EXPLAINED = (
     "First: misses of pages never referenced before; again: of pages that had left. A miss reads its page, a dirty page that leaves is "
-    "written; what is dirty at the end is not counted. us: processor time a reference."
+    "written; what is dirty at the end is not counted. CPU: processor time per reference."
 )
 SERVED = (
     "On the device each miss is read and each write-back written before the next reference, or so many at once as its depth is; pages lie "
@@ -150,9 +150,17 @@ def runs_table(results: CacheRuns) -> Table:
     """A row a size and policy; what writes would come to only where some are known."""
     columns = same("size", "pages", "policy") | {"hit %": ("hit_ratio", percent)} | same("hits", "misses", "first", "again")
     columns |= {"of reads": "read_misses", "of writes": "write_misses", "evictions": "evictions", "write-backs": "write_backs"}
-    columns |= {"read": ("bytes_read", format_size), "written": ("bytes_written", format_size), "us": "reference_us"}
+    columns |= {"read": ("bytes_read", format_size), "written": ("bytes_written", format_size), "CPU (µs)": "reference_us"}
     unknown = () if results.writes else ("of reads", "of writes", "write-backs", "written")
     return Table.of(results.rows(), {head: column for head, column in columns.items() if head not in unknown}, digits=3)
+
+
+def best_in_words(results: CacheRuns) -> str:
+    """Hit ratios of all policies at the largest size, best first, in a sentence."""
+    most = max(run.size.frames for run in results.runs)
+    runs = sorted((run for run in results.runs if run.size.frames == most), key=lambda run: -run.hit_ratio)
+    ratios = ", ".join(f"{run.policy} {100 * run.hit_ratio:.1f} %" for run in runs)
+    return f"Hits with {most:,} pages ({runs[0].size.label}): {ratios}."
 
 
 def ratios_table(results: CacheRuns) -> Table:

@@ -2,9 +2,10 @@
 
 Such a folder, say ``do2009``, has
 
-- ``claims.toml``: title, reference, the names of its exhibits in the order of the report, the least scale that its runs make sense at, the
-  kinds and translation layers of the drives that they use, how long it takes, which exhibits are experiments, long texts of the report,
-  the parameters that were chosen with published numbers in view, and every claim with its published values;
+- ``claims.toml``: title, reference, the whole paper's claim in words (``says``), the names of its exhibits in the order of the report,
+  the least scale that its runs make sense at, the kinds and translation layers of the drives that they use, how long it takes, which
+  exhibits are experiments, long texts of the report, the parameters that were chosen with published numbers in view, and every claim with
+  its published values;
 - a module an exhibit (a table or figure) that follows `Exhibit`; or one module of several, ``figures:selectivity``, which holds them by
   name in ``EXHIBITS``, most of them made of data by `Shown` and `Judged`.  An exhibit may judge no claim: then it belongs to the report of
   the whole paper, or, if it is an experiment of many runs (a sensitivity, a stated variant, a cause), is run by its name.
@@ -126,6 +127,8 @@ class Paper:
     policies: Sequence[str] = ()
     #: How long it takes, in words.
     takes: str = ""
+    #: The claim of the whole paper, in words that follow "The paper claims that".
+    says: str = ""
     #: What the scale multiplies, in words, if not what `flashsim.experiments.runs.jobs.Settings.devices` says.
     scaled: str = ""
     #: Texts of the report by name.

@@ -10,7 +10,7 @@ from flashsim.apps.papers.base import Paper, select_papers
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.protocols import Progress
 from flashsim.core.provenance import provenance
-from flashsim.experiments.judging.claims import OUTSIDE, Claim, Judgement, Tally, Verdict
+from flashsim.experiments.judging.claims import NOT_JUDGED, Claim, Judgement, Tally, Verdict
 from flashsim.experiments.presentation import report
 from flashsim.experiments.presentation.plots import Beside, plot_beside_published
 from flashsim.experiments.presentation.report import Section
@@ -19,6 +19,16 @@ from flashsim.experiments.runs.jobs import AS_THEY_ARE, DEVICES, Job, Results, S
 
 #: The verdicts on claims that are inside their limits.
 HOLD = (Verdict.REPRODUCED, Verdict.FITTED, Verdict.CONSISTENT)
+#: The page that explains verdicts.
+VERDICTS = "docs/explanation/verdicts.md"
+#: Verdicts in words, by kind.
+MEANINGS = {
+    "reproduced": "agrees, and no parameter was chosen with the paper's numbers in view",
+    "fitted": "agrees, with parameters that were",
+    "consistent": "agrees, but shows nothing of the simulation",
+    "differs": "is outside its tolerance",
+    NOT_JUDGED: "needs the published size",
+}
 #: Published numbers of a claim from which on they are drawn beside ours.
 _DRAWN = 6
 #: Digits of a run's id in a report: enough to distinguish far more runs than a paper has.
@@ -60,9 +70,9 @@ class PaperResult:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Claims by verdict, of those that occurred; below scale 1 none differs."""
+        """Claims by verdict, of those that occurred."""
         kinds = Counter(each.kind_at(self.scale) for each in self.judgements)
-        return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), OUTSIDE) if kinds[kind]}
+        return {kind: kinds[kind] for kind in (*(verdict.value for verdict in Verdict), NOT_JUDGED) if kinds[kind]}
 
     @property
     def sentence(self) -> str:
@@ -70,23 +80,56 @@ class PaperResult:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
         nulls = sum(each.null["inside"] or 0 for each in self.judgements)
         size = "at the published size" if self.scale == 1 else f"at scale {self.scale:g}"
-        numbers = f"{self.tally} published numbers inside, null models {nulls}"
+        numbers = f"{self.tally} published numbers inside (best predictor without a simulation: {nulls})"
         return f"{self.paper.name} {size}: of {len(self.judgements)} claims {kinds}; {numbers}."
 
-    def share(self, *, holding: bool) -> str:
-        """Claims that hold, and why others do not, such as ``6 of 16 claims (differs 4, not attempted 2)``."""
-        kinds = Counter(each.kind_at(self.scale) for each in self.judgements if (each.verdict in HOLD) == holding)
-        reasons = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-        return f"{kinds.total()} of {len(self.judgements)} claims{f' ({reasons})' if reasons else ''}"
+    @property
+    def valid(self) -> list[Judgement]:
+        """Judgements whose verdict says something of the paper: all at the published size, below it those that the scale cannot change."""
+        return [each for each in self.judgements if each.is_judged_at(self.scale) and each.verdict is not Verdict.NOT_ATTEMPTED]
+
+    @property
+    def answer(self) -> str:
+        """How many claims agree, and how many of these the best predictor without a simulation passes as well, in a sentence or two."""
+        holding = [each for each in self.valid if each.verdict in HOLD]
+        passed = sum(bool(each.null["passes"]) for each in holding)
+        verb = "agrees" if len(holding) == 1 else "agree"
+        agree = f"{len(holding)} of {len(self.valid)} claims {verb}"
+        if self.scale != 1 and len(self.valid) == 1:
+            which, result = "the" if len(self.judgements) == 1 else "one", "agrees" if holding else "differs"
+            agree = f"{which} claim does not depend on the scale, and it {result}"
+        elif self.scale != 1:
+            agree = f"{len(holding)} of the {len(self.valid)} claims that do not depend on the scale {verb}"
+        if passed:
+            agree += f"; {passed} of these a constant would also pass, see Verdicts ({VERDICTS})"
+        others = Counter(each.kind_at(self.scale) for each in self.judgements if each not in self.valid)
+        missing, unjudged = others[Verdict.NOT_ATTEMPTED.value], others[NOT_JUDGED]
+        sentences = [agree] if self.valid else []
+        needs = "1 claim needs the published size and is" if unjudged == 1 else f"{unjudged} claims need the published size and are"
+        sentences += [f"{needs} not judged at this scale"] if unjudged else []
+        sentences += [f"{missing} claims could not be measured at this scale"] if missing else []
+        return ". ".join(sentences) + "."
 
     def verdict_table(self, *, details: bool) -> Table:
-        """Every claim with its verdict, and its title, or in detail both numbers."""
+        """Every claim with its verdict and how many of its comparisons hold, and its title, or in detail both numbers."""
         rows = [
-            [each.claim.id, each.verdict_at(self.scale), str(each.tally), *beside_null(each)]
-            + ([each.published, each.measured] if details else [each.claim.title])
+            [each.claim.id, each.kind_at(self.scale), each.holds_in_words]
+            + ([str(each.tally), *beside_null(each), each.published, each.measured] if details else [_passes(each), each.claim.title])
             for each in self.judgements
         ]
-        return Table(["claim", "verdict", "inside", "null", "skill", *(["published", "measured"] if details else ["what it says"])], rows)
+        more = ["numbers inside", "a constant", "skill", "published", "measured"] if details else ["a constant", "the paper says"]
+        return Table(["claim", "verdict", "holds in", *more], rows)
+
+    def legend(self, *, details: bool) -> str:
+        """What the words of the verdict table mean, of those that occur."""
+        words = [f"{kind}: {MEANINGS[kind]}" for kind in self.counts if kind in MEANINGS]
+        words += ["holds in: comparisons inside the claim's tolerance"]
+        words += [f"a constant: the best predictor without a simulation, see {VERDICTS}"]
+        if details:
+            words += ["numbers inside: published numbers inside the tolerance", "skill: share of the constant's error that the runs save"]
+        if beyond := [each.claim.id for each in self.judgements if each.has_median_outside]:
+            words.append(f"the median error is outside its own tolerance: {', '.join(beyond)}")
+        return f"{'; '.join(words)}."
 
     def runs_of(self, claim: Claim) -> list[Job]:
         """Runs that a claim is judged by, of those that were made."""
@@ -179,8 +222,14 @@ def beside_null(judgement: Judgement) -> list[str]:
     """Published numbers that the null model has inside, and the skill beyond it."""
     if judgement.skill is None:
         return ["-", "-"]
-    passes = "passes" if judgement.null["passes"] else "fails"
+    passes = _passes(judgement)
     return [f"{judgement.null['inside']}, {passes}" if judgement.tally.published_cells else passes, f"{judgement.skill:+.2f}"]
+
+
+def _passes(judgement: Judgement) -> str:
+    """Whether the null model passes too; of a claim that has no verdict, a dash."""
+    passes = judgement.null["passes"]
+    return "-" if passes is None else "passes" if passes else "fails"
 
 
 def as_dict(results: Sequence[PaperResult], settings: Settings) -> dict[str, Any]:

@@ -24,8 +24,8 @@ class Verdict(Enum):
     NOT_ATTEMPTED = "not attempted"
 
 
-#: Word for a claim that differs below scale 1.
-OUTSIDE = "outside"
+#: Kind of a claim that needs the published size, at another scale.
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Claim:
     most: bool = False
     #: Whether a simulator has a part in it: without one a claim is at best consistent.
     simulated: bool = True
-    #: Whether the verdict depends on the scale.
+    #: Whether the runs, and with them the verdict, depend on the scale: such a claim is judged at the published size only.
     scaled: bool = True
     #: Limits and definitions that changed after they were first written: what, before, now, and why.
     changes: Sequence[Mapping[str, str]] = ()
@@ -162,9 +162,12 @@ class Judgement:
 
     def _holds(self, cells: Sequence[Cell]) -> bool:
         inside = sum(bool(cell.inside) for cell in cells)
-        errors = _errors(cells)
         enough = 2 * inside > len(cells) if self.claim.most else inside == len(cells)
-        return enough and (not errors or median(errors) <= self.claim.limits.get("median", inf))
+        return enough and self._median_holds(cells)
+
+    def _median_holds(self, cells: Sequence[Cell]) -> bool:
+        errors = _errors(cells)
+        return not errors or median(errors) <= self.claim.limits.get("median", inf)
 
     @cached_property
     def null_cells(self) -> list[Cell]:
@@ -182,6 +185,26 @@ class Judgement:
     @property
     def tally(self) -> Tally:
         return Tally.of(self.cells)
+
+    @property
+    def cells_inside(self) -> int:
+        """Number of the claim's own cells inside their limits, published numbers and statements alike."""
+        return sum(cell.inside is True for cell in self._own)
+
+    @property
+    def cells_judged(self) -> int:
+        """Number of the claim's own cells; a cell whose run is missing counts as one that does not hold."""
+        return len(self._own)
+
+    @property
+    def holds_in_words(self) -> str:
+        """Number of cells inside their limits of all, such as ``11 of 12``; a dash where a run is missing."""
+        return "-" if self.verdict is Verdict.NOT_ATTEMPTED else f"{self.cells_inside} of {self.cells_judged}"
+
+    @property
+    def has_median_outside(self) -> bool:
+        """True if the median error is beyond the claim's limit for it."""
+        return self.verdict is not Verdict.NOT_ATTEMPTED and not self._median_holds(self._own)
 
     @cached_property
     def null(self) -> dict[str, Any]:
@@ -234,13 +257,13 @@ class Judgement:
         return [_text_of(cell) for cell in self._own if cell.inside is False]
 
     def kind_at(self, scale: float) -> str:
-        """The verdict's value; of one that differs at another scale than the paper's, ``outside``: there it says nothing of the paper."""
-        return OUTSIDE if self.verdict is Verdict.DIFFERS and self._is_miniature(scale) else self.verdict.value
+        """The verdict's value, or ``not judged`` for a claim that needs the published size, at another scale."""
+        return self.verdict.value if self.is_judged_at(scale) or self.verdict is Verdict.NOT_ATTEMPTED else NOT_JUDGED
 
     def verdict_at(self, scale: float) -> str:
-        """The verdict as it is shown: below scale 1 it says so."""
-        judged = self.verdict is not Verdict.NOT_ATTEMPTED
-        return f"{self.kind_at(scale)} at {scale:g}" if judged and self._is_miniature(scale) else self.verdict.value
+        """The verdict as reports show it."""
+        kind = self.kind_at(scale)
+        return f"{kind} at this scale" if kind == NOT_JUDGED else kind
 
     def note_at(self, scale: float) -> str:
         """Note on the verdict: the parameters that were fitted, the null model that passes, or why the claim differs at scale 1."""
@@ -253,7 +276,7 @@ class Judgement:
             case Verdict.DIFFERS:
                 command = f"Experiment: flashsim reproduce {self.claim.paper}/{self.claim.experiment}" if self.claim.experiment else ""
                 cause = ". ".join(filter(None, [self.claim.cause, command]))
-                return f"at scale 1: {cause}" if cause and self._is_miniature(scale) else cause
+                return cause if not cause or self.is_judged_at(scale) else f"at scale 1: {cause}"
             case Verdict.CONSISTENT:
                 if not self.claim.simulated:
                     return "no simulator has a part in it"
@@ -268,8 +291,9 @@ class Judgement:
                 return f"not measured at this scale: {'; '.join(missing)}"
         return ""
 
-    def _is_miniature(self, scale: float) -> bool:
-        return self.claim.scaled and scale != 1
+    def is_judged_at(self, scale: float) -> bool:
+        """True at the published size, and at any scale for a claim whose runs do not depend on it."""
+        return scale == 1 or not self.claim.scaled
 
     def as_dict(self, scale: float) -> dict[str, Any]:
         claim = self.claim
@@ -277,6 +301,8 @@ class Judgement:
             "id": claim.name,
             "verdict": self.verdict.value,
             "shown": self.verdict_at(scale),
+            "held": self.cells_inside,
+            "of": self.cells_judged,
             "title": claim.title,
             "source": claim.source,
             "published": self.published,

@@ -98,11 +98,11 @@ def durations(spread: Mapping[str, float], part: str = "") -> dict[str, str]:
 
 
 def outstanding(level: Mapping[str, Any] | None) -> Table:
-    """Outstanding requests (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
+    """Queue depth over time (`flashsim.core.outstanding.OutstandingLevel.as_dict`); empty where nothing is timed."""
     if level is None:
         return Table([], [])
     row: list[Entry] = ["over time", *(level[name] for name in ("mean", "p50", "p90", "p99", "max")), f"{100 * level['idle']:.1f} %"]
-    return Table(["requests outstanding", "mean", "50 %", "90 %", "99 %", "max", "time with none"], [row])
+    return Table(["queue depth", "mean", "50 %", "90 %", "99 %", "max", "time with none"], [row])
 
 
 def percent(share: float) -> float:
@@ -126,6 +126,27 @@ def with_caption(frame: pd.DataFrame, **caption: Any) -> pd.DataFrame:
     other = frame.copy()
     other.attrs = frame.attrs | caption
     return other
+
+
+_UNIT = re.compile(r"_(s|ns|us|ms|gib|mb_s)$")
+_UNITS = {"us": "µs", "gib": "GiB", "mb_s": "MB/s"}
+
+
+def with_headings(frame: pd.DataFrame, headings: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """A frame for the screen: column names in words, units in parentheses; `headings` has those that do not follow from the name.
+
+    Examples
+    --------
+    >>> with_headings(pd.DataFrame(columns=["ramp_up_s", "log_gib", "rows_to_host"])).columns.tolist()
+    ['ramp up (s)', 'log (GiB)', 'rows to host']
+    """
+
+    def heading(name: str) -> str:
+        return _UNIT.sub(lambda unit: f" ({_UNITS.get(unit[1], unit[1])})", name).replace("_", " ")
+
+    shown = frame.rename(columns={name: (headings or {}).get(name) or heading(str(name)) for name in frame.columns})
+    shown.attrs = frame.attrs
+    return shown
 
 
 def texts(frame: pd.DataFrame) -> list[list[str]]:

@@ -12,8 +12,8 @@ from flashsim.experiments.presentation.tables import as_text, wrap_text
 
 #: One thing where a sentence has the plural, with the verb behind it; nothing in the name of a file.
 _ONE = re.compile(
-    r"(?<![\w.,/-])1 (?:(call|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|line|"
-    r"outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
+    r"(?<![\w.,/-])1 (?:(call|claim|client|command|connection|cut|drive|effect|erase|event|exercise|fetch(?=e)|file|frame|image|instance|"
+    r"line|outcome|page|plan|point|program|read|reference|request|row|run|seek|step|strand|submission|transaction|write|zone|miss(?=e)|"
     r"process(?=e))e?s|(histor|quer)ies)\b(?![/-]|\.\w)( (?:are|were|have|fail|arrive|do)\b)?"
 )
 _VERBS = {" are": " is", " were": " was", " have": " has", " do": " does"}
@@ -60,6 +60,17 @@ class Explanation:
 
 
 Part = str | pd.DataFrame | Explanation
+
+
+def next_steps(*steps: str) -> Explanation:
+    """The last line of a screen: the commands, options or pages that lead on.
+
+    Examples
+    --------
+    >>> next_steps("--why explains the latencies", "--out-dir DIR draws them").text
+    'Next: --why explains the latencies; --out-dir DIR draws them.'
+    """
+    return Explanation(f"Next: {'; '.join(steps)}.", " " * len("Next: "))
 
 
 def say(*parts: Part) -> None:

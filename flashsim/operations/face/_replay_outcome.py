@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from flashsim.core.errors import RefusedError, option
 from flashsim.core.units import MB, MICROSECONDS, SECONDS, format_duration, format_size
 from flashsim.experiments.presentation.tables import SPREAD
-from flashsim.experiments.presentation.terminal import Part
-from flashsim.experiments.replaying.device_report import PARTS, devices_table
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
+from flashsim.experiments.replaying.device_report import ALL, PARTS, by_operation, devices_table
 from flashsim.experiments.replaying.report import over_time, report_of
 from flashsim.experiments.replaying.survey import Survey
 from flashsim.operations.face._drive_run import DriveRun
@@ -64,10 +64,13 @@ class ReplayOutcome(Outcome):
             if run.moved:
                 end = f" {format_size(run.preset.capacity)}" if run.preset else " end"
                 yield f"{run.moved:,} of {self.what.requests:,} requests lay beyond the device's{end} and were wrapped around"
+            yield from (Explanation(sentence) for sentence in [_latencies_in_words(run)] if sentence)
             if run.why:
                 yield from ("", *parts_of(run.why))
             for table in run.tables():
                 yield from ("", table)
+        steps = [] if any(run.why or run.replay for run in self.runs) else [f"{option('why')} explains the latencies"]
+        yield from ("", next_steps(*steps, f"{option('out-dir')} DIR draws them over time", "flashsim advise compares drives"))
 
     def why(self, device: int = 0) -> WhyOutcome:
         """Say why the requests took their time on a device, by its number; RefusedError: the replay was made without ``why``."""
@@ -157,6 +160,17 @@ class ReplayOutcome(Outcome):
 
     def _draw(self) -> Figure:
         return over_time({run.device: run.timeline() for run in self.runs})
+
+
+def _latencies_in_words(run: DriveRun) -> str:
+    """Mean latency and 99th percentile of each operation, in a sentence; empty where nothing was timed."""
+    times = {name: each for name, each in by_operation(run.report).items() if name != ALL}
+    parts = [
+        f"{name}s take {format_duration(round(each.mean))} on average, and 99 % at most {format_duration(each.percentile(99))}"
+        for name, each in times.items()
+    ]
+    sentence = "; ".join(parts).replace("flushs", "flushes")
+    return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def title_of(what: str, runs: Sequence[DriveRun], state: str = "") -> str:

@@ -14,7 +14,7 @@ from flashsim.core.errors import check_known
 from flashsim.core.families import declarations
 from flashsim.core.members import Family
 from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Part
+from flashsim.experiments.presentation.terminal import Part, next_steps
 from flashsim.operations.fields import Names, text
 from flashsim.operations.operation import check_arguments, operation
 from flashsim.operations.outcome import Listing
@@ -80,8 +80,9 @@ def cache_list(
         for name, each in members.items()
         for parameter, one in each.PARAMETERS.items()
     ]
-    parts: list[Part] = [Table.of(titles, same("policy", "title"))]
+    parts: list[Part] = ["Policies that decide which page leaves a full cache\n", Table.of(titles, same("policy", "title"))]
     parts += ["", Table(["parameter", "default", "bounds", "meaning"], bounds)] if bounds else []
+    parts += ["", next_steps("flashsim cache simulate TRACE --policy POLICY counts misses", "--policy ./FILE.py takes a policy of yours")]
     parameters = {name: {parameter: one._asdict() for parameter, one in each.PARAMETERS.items()} for name, each in members.items()}
     return Listing(parts, titles, {name: {"title": each.TITLE, "parameters": parameters[name]} for name, each in members.items()})
 
@@ -96,5 +97,10 @@ def pool_list() -> Listing:
     """
     families: dict[str, Family[Any]] = {"designs": DESIGNS, "restart designs": RESTARTS, "workloads": WORKLOADS}
     titles = {kind: {name: family.load(name).TITLE for name in family.names()} for kind, family in families.items()}
-    parts = [part for kind, each in titles.items() for part in (Table([kind.removesuffix("s"), "title"], each.items()), "")]
-    return Listing(parts[:-1], [{"name": name, "title": each[name]} for each in titles.values() for name in each], titles)
+    parts: list[Part] = ["Designs of a memory pool that an SSD extends, restarts after a crash, and workloads\n"]
+    for kind, each in titles.items():
+        parts += [Table([kind.removesuffix("s"), "title"], each.items()), ""]
+    parts.append(
+        next_steps("flashsim pool run WORKLOAD --design DESIGN,DESIGN compares designs", "flashsim pool restart compares restarts")
+    )
+    return Listing(parts, [{"name": name, "title": each[name]} for each in titles.values() for name in each], titles)

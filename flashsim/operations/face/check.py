@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 
 from flashsim.core.errors import FlashsimError
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations.fields import Duration, Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Outcome
@@ -37,12 +37,13 @@ class CheckOutcome(Outcome):
         return {"failures": self.failures, "properties": self.summary().to_dict("records")}
 
     def printout(self) -> Iterator[Part]:
+        yield from (self.title, "")
         for each in self.result:
             yield f"{each.verdict:16}{each.contract_property}"
             for words in (each.reason, f"smallest case: {each.case}" if each.case else ""):
                 if words:
                     yield Explanation(f"{'':16}{words}", " " * 16)
-        yield from ("", self.title)
+        yield from ("", next_steps("docs/how-to/test-your-own-part.md makes the same properties tests of pytest"))
 
 
 @operation

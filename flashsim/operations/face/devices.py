@@ -10,6 +10,7 @@ from flashsim.core.parameters import describe
 from flashsim.core.units import GB, format_size
 from flashsim.device import engines, figures, presets
 from flashsim.experiments.presentation.tables import Table
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations.fields import Name
 from flashsim.operations.operation import operation
 from flashsim.operations.outcome import Listing
@@ -99,7 +100,11 @@ def device_list() -> Listing:
         (one.name, str(one.product.year), kind, one.origin, format_size(one.capacity), one.title)
         for one, kind in zip(every, kinds, strict=True)
     ]
-    return Listing([Table(["preset", "year", "cells", "origin", "capacity", "title"], cells)], rows, {"presets": rows})
+    table = Table(["preset", "year", "cells", "origin", "capacity", "title"], cells)
+    title = f"{len(every)} presets of drives, newest first; {sum(one.kind == 'ssd' for one in every)} of them with flash\n"
+    origins = "Origin of the parameters: sourced from data sheets and papers, fitted to measurements, or estimated."
+    steps = next_steps("flashsim device show PRESET shows its parameters", "flashsim advise TRACE --device PRESET,PRESET compares drives")
+    return Listing([title, table, "", Explanation(origins), steps], rows, {"presets": rows})
 
 
 @operation
@@ -115,12 +120,13 @@ def device_show(
     """
     loaded = presets.load(preset)
     facts_by_kind = facts_of(loaded)
-    parts = [f"{loaded.name} ({loaded.kind}): {loaded.title}\n"]
+    parts: list[Part] = [f"{loaded.name} ({loaded.kind}): {loaded.title}\n"]
     for kind, facts in facts_by_kind.items():
         for name, each in facts.items():
             line = f"{name} = {each['shown']}" if kind == "parameters" else f"{kind} {name}: {each['shown']}"
             parts += [line, f"    {each['meaning']}", *([f"    source: {each['source']}"] if "source" in each else [])]
     if loaded.kind == "ssd" and not facts_by_kind["energy"] and loaded.inside is None:
         parts.append("no energy figures")
+    parts += ["", next_steps(f"flashsim join --device {loaded.name} runs a join on it", "flashsim device new makes a preset like it")]
     rows = [{"kind": kind, "name": name, **each} for kind, facts in facts_by_kind.items() for name, each in facts.items()]
     return Listing(parts, rows, {"name": loaded.name, "kind": loaded.kind, "title": loaded.title} | facts_by_kind)

@@ -75,12 +75,12 @@ def doctor(compile: Annotated[bool, Flag("Compile all engines now instead of at 
         f"cache: {cache['folder']}, {format_size(cache['bytes'])} in {cache['files']:,} files{age}{where}",
     ]
     if any(counts["compiled"] < counts["of"] for counts in facts["engines"].values()):
-        parts.append("what is missing is compiled when it is first used; or now: flashsim doctor --compile")
+        parts.append("Engines that are not compiled yet are compiled at first use. Next: flashsim doctor --compile compiles them now.")
     advice: list[str] = []
     if missing := [name for name in _EXTRAS if not facts["others"].get(f"flashsim[{name}]", {"found": True})["found"]]:
-        advice = ["", f"what is missing of flashsim itself is installed by: pip install 'flashsim[{','.join(missing)}]'"]
+        advice = ["", f"Next: the missing extras are installed by pip install 'flashsim[{','.join(missing)}]'"]
     return Listing(
-        [*parts, "", Table(["beside it", "found", "for"], rows), *advice], [{"name": row[0], "found": row[1]} for row in rows], facts
+        [*parts, "", Table(["program or extra", "found", "for"], rows), *advice], [{"name": row[0], "found": row[1]} for row in rows], facts
     )
 
 

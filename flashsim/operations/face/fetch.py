@@ -16,7 +16,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, RefusedError, UnknownNameError, option
 from flashsim.experiments.formulas.fetching import Fetching, column_of_results, graph_of_join, graph_of_text, schedule
 from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.why.answers import RunWhy
 from flashsim.experiments.why.fetches import why_fetch
 from flashsim.operations import fields
@@ -100,14 +100,20 @@ class FetchOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         """The plans, and the meaning of their columns."""
-        columns = same("planner", "fetches") | {"over needed": "over_needed", "bound": "bound", "planning s": "seconds"}
-        yield from (f"{self.title}\n", Table.of(self.result.rows(), columns, digits=3), "")
+        columns = same("planner", "fetches") | {"over needed": "over_needed", "bound": "bound", "planning time (s)": "seconds"}
+        rows = self.result.rows()
+        fewest = min(row["fetches"] for row in rows)
+        best = [row["planner"] for row in rows if row["fetches"] == fewest]
+        yield self.title
+        yield Explanation(f"Fewest fetches: {fewest:,}, by {', '.join(best)}.")
+        yield from ("", Table.of(rows, columns, digits=3), "")
         yield Explanation(
             "Over needed: fetches over pages that have to be fetched at all. No plan takes fewer than the bound; "
             "the best one may take more."
         )
         for name, why in self._whys.items() if self._shows_why else ():
             yield from ("", f"{name} on {why.device}", *parts_of(why))
+        yield from ("", next_steps("--device DEVICE --why explains the time of a plan", "flashsim check FILE.py tests a planner of yours"))
 
     def _draw(self) -> Figure:
         import numpy as np

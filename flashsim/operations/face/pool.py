@@ -11,14 +11,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, option
 from flashsim.core.processes import cores
 from flashsim.core.units import SECONDS, format_duration
 from flashsim.execution.pooled.options import UNTIL
 from flashsim.experiments.designs import report, session
 from flashsim.experiments.formulas.extension import LONGEST_RUN, MOST_REFERENCES, predict_system
 from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.experiments.why.pools import why_pool
 from flashsim.operations import fields
@@ -70,7 +70,10 @@ class PoolOutcome(Outcome):
     def printout(self) -> Iterator[Part]:
         results, recalls = self.result, self.result.recalled
         fresh = len(results.runs) - recalls
-        yield from (self.title, f"How long: {self.seconds:.0f} s; {fresh} runs were made, {recalls} kept from before\n")
+        yield self.title
+        if sentence := report.best_in_words(results):
+            yield Explanation(sentence)
+        yield f"{len(results.runs)} runs in {self.seconds:.0f} s: {fresh} simulated now, {recalls} kept\n"
         for make in (report.runs_table, report.traffic_table, report.figures_table, report.kinds_table):
             if (table := make(results)) is not None:
                 yield from (table, "")
@@ -81,6 +84,8 @@ class PoolOutcome(Outcome):
             yield from ("", why.title, *parts_of(why))
         if self._formulas:
             yield from ("", report.formula_table(self._formulas), "", Explanation(report.BY_FORMULA))
+        steps = [] if self._whys else [f"{option('why')} explains the time of transactions"]
+        yield from ("", next_steps(*steps, f"{option('plot')} FILE.svg draws the throughput", "flashsim pool list shows all designs"))
 
     @cached_property
     def _formulas(self) -> list[dict[str, Any]]:

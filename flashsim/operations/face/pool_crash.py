@@ -18,7 +18,7 @@ from flashsim.experiments.crashing import injection, single
 from flashsim.experiments.crashing.drives import DrivePowerCuts
 from flashsim.experiments.crashing.histories import CHECKPOINTS, EXTENSIONS, drawn_history
 from flashsim.experiments.crashing.single import load
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Size
 from flashsim.operations.operation import operation
@@ -64,6 +64,7 @@ class CrashOutcome(Outcome):
         yield f"Recovery: checkpoint begun at record {boot.begin}, oldest change that the disk may lack {boot.oldest_dirty}"
         yield from (self.summary(), "", f"Frames in use again: {crash.warm}; pages written by recovery: {crash.work.pages_written}")
         yield from crash.wrong or ["Every committed update is there, and no other."]
+        yield next_steps("--event N crashes at another event", "flashsim pool restart measures a restart")
 
 
 class InjectionOutcome(Outcome):

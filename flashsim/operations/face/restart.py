@@ -13,11 +13,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.core.activity import activity
-from flashsim.core.errors import InvalidParameterError
+from flashsim.core.errors import InvalidParameterError, option
 from flashsim.core.units import GIB, format_duration
 from flashsim.experiments.designs.session import design_names, parse_percent
 from flashsim.experiments.presentation.plots import series_over
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.tables import with_headings
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
 from flashsim.operations.operation import operation
@@ -74,8 +75,13 @@ class RestartOutcome(Outcome):
         return {"ends": self.result.ends, "rows": finite.astype(object).where(finite.notna(), None).to_dict("records")}
 
     def printout(self) -> Iterator[Part]:
-        yield from (self.title, "", self.summary().replace(float("inf"), float("nan")), "")
-        yield Explanation(_EXPLAINED)
+        headings = {"transactions_s": "transactions/s", "warm_frames": "warm frames"}
+        yield from (self.title, "", with_headings(self.summary().replace(float("inf"), float("nan")), headings), "")
+        yield from (
+            Explanation(_EXPLAINED),
+            "",
+            next_steps(f"{option('plot')} FILE.svg draws the way back", "flashsim pool crash shows one"),
+        )
 
     def _draw(self) -> Figure:
         return series_over(self.series(), "minutes", "transactions/s", "restart", ["design"], f"minutes after the {self.result.ends}")

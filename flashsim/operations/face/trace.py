@@ -20,14 +20,15 @@ from flashsim.core.units import GIB, KIB, MIB, MICROSECONDS, SECONDS, format_dur
 from flashsim.experiments.presentation.plots import BINARY, LINES, STEPS, legend, lines, panels
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Entry, Table, outstanding
-from flashsim.experiments.presentation.terminal import Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.runs.outputs import final_name
 from flashsim.operations.face._traces import TracePart, TraceSource, part_of, trace_file
 from flashsim.operations.fields import Field, Name, Target
+from flashsim.operations.member_names import names
 from flashsim.operations.operation import in_words_of_python, operation
 from flashsim.operations.outcome import REPORT, Listing, Outcome
 from traces.file import conversion
-from traces.file.excerpt import requests_of
+from traces.file.excerpt import SAMPLES, requests_of
 from traces.summary import information
 
 _PYTHON = "Or a frame with columns operation, offset and length (bytes), or an `fs.trace`."
@@ -52,6 +53,15 @@ def _tables(summary: dict[str, Any]) -> list[Table]:
     every = [_operations(summary), _times(summary), outstanding(summary["outstanding"])]
     every += [make(summary) for make in (_facts, _reuse, _windows, _files)]
     return [table for table in every if len(table)]
+
+
+def _in_words(summary: dict[str, Any]) -> str:
+    """Bytes by operation, distinct bytes, and the share of requests in order, in a sentence."""
+    words = {"read": "read", "write": "written", "trim": "trimmed"}
+    moved = [f"{format_size(each['bytes'])} {words.get(name, 'moved')}" for name, each in _by_operation(summary).items() if each["bytes"]]
+    share = summary["sequential_share"]
+    order = "" if share is None else f"; {100 * share:.0f} % of the requests continue the one before"
+    return f"{' and '.join(moved) or 'No bytes'}; {format_size(summary['footprint'])} are distinct{order}."
 
 
 def _operations(summary: dict[str, Any]) -> Table:
@@ -224,9 +234,14 @@ class TraceOutcome(Outcome, TraceSource):
         return self.result
 
     def printout(self) -> Iterator[Part]:
-        yield from (f"format: {self.result['format']}", f"recognised by: {self.result['basis']}")
+        yield from (self.title, f"format: {self.result['format']}", f"recognised by: {self.result['basis']}")
+        yield Explanation(_in_words(self.result))
         for table in _tables(self.result):
             yield from ("", table)
+        yield from (
+            "",
+            next_steps("flashsim trace replay runs it on a device", "flashsim advise compares drives", "--out-dir DIR draws it"),
+        )
 
     def _report(self) -> Report:
         """Pictures only where there is more than one value to show."""
@@ -324,4 +339,24 @@ def trace_convert(
     with activity("converting") as progress, trace_file(part_of(trace, part)) as source:
         outcome = conversion.convert(source, target, to, progress)
     row = {"file": final_name(target), "format": to, "requests": outcome.requests}
-    return Listing([f"{outcome.requests:,} requests in {row['file']}", *outcome.lines(to)], [row])
+    return Listing(
+        [f"{outcome.requests:,} requests in {row['file']}", *outcome.lines(to), next_steps(f"flashsim trace info {row['file']}")], [row]
+    )
+
+
+@operation
+def trace_list() -> Listing:
+    """List sample traces and formats of traces.
+
+    A sample needs no file: every command that takes a trace takes sample:NAME.
+
+    Examples::
+
+        flashsim trace list
+    """
+    samples = Table(["sample", "contents"], [[f"sample:{name}", title] for name, title in SAMPLES.items()])
+    known = {"formats that are read": names("formats", files=False), "formats that are written": names("writable", files=False)}
+    lines = [Explanation(f"{kind[:1].upper()}{kind[1:]}: {', '.join(each)}.") for kind, each in known.items()]
+    steps = next_steps("flashsim trace info sample:shop summarizes a sample", "flashsim record makes a trace of a program")
+    rows = [{"name": f"sample:{name}", "title": title} for name, title in SAMPLES.items()]
+    return Listing(["Traces that come with flashsim, and formats\n", samples, "", *lines, "", steps], rows, {"samples": rows} | known)

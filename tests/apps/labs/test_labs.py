@@ -238,7 +238,7 @@ def test_a_grader_s_seed_is_drawn_named_and_long(tmp_path: Path, monkeypatch: py
     assert all(each.as_dict() == first.as_dict() for each in again) and first.provenance["seed"] == first.seed == first.as_dict()["seed"]
     assert labs.lab_grade(str(file), instances=1).seed != first.seed
     ranked = labs.lab_leaderboard(str(file), instances=1)
-    assert re.fullmatch("seed 0x[0-9a-f]{24,32}", ranked.attrs["lead"])
+    assert re.fullmatch(r"Scores of \d+ submissions, best first; seed 0x[0-9a-f]{24,32}", ranked.attrs["lead"])
     for short in (90210, 20261129, "0x5", 2**95 - 1, "today", 0.5, True):
         with pytest.raises(FlashsimError, match="^seed: "):
             labs.lab_grade(str(file), seed=short)

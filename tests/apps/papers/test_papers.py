@@ -276,18 +276,19 @@ def test_a_claim_that_holds_must_hold_everywhere_or_in_most_cases(inside: int, m
     assert judged.verdict.value == verdict and judged.measured == f"holds in {inside} of 4 comparisons"
 
 
-def test_below_scale_1_the_verdict_says_so() -> None:
+def test_below_scale_1_a_claim_that_needs_the_published_size_is_not_judged() -> None:
     judged = Judgement(claim(), numbers((2.0, 2.0)))
-    assert judged.verdict_at(0.1) == "reproduced at 0.1"
+    assert (judged.kind_at(0.1), judged.verdict_at(0.1)) == ("not judged", "not judged at this scale")
     assert judged.verdict_at(1) == "reproduced"
     assert Judgement(claim()).verdict_at(0.1) == "not attempted"
 
 
 @pytest.mark.parametrize("fitted", [False, True])
-def test_what_differs_below_scale_1_is_outside_at_that_scale_and_its_cause_is_that_of_scale_1(fitted: bool) -> None:
+def test_what_differs_below_scale_1_is_not_judged_and_its_cause_is_that_of_scale_1(fitted: bool) -> None:
     judged = Judgement(replace(claim(fitted=fitted), cause="it is so"), numbers((2.0, 2.0), (2.0, 4.0)))
     assert (judged.verdict, judged.kind_at(1), judged.verdict_at(1)) == (Verdict.DIFFERS, "differs", "differs")
-    assert (judged.kind_at(0.1), judged.verdict_at(0.1)) == ("outside", "outside at 0.1")
+    assert judged.kind_at(0.1) == "not judged" and judged.as_dict(0.1)["verdict"] == "differs"
+    assert (judged.cells_inside, judged.cells_judged, judged.holds_in_words) == (1, 2, "1 of 2")
     assert judged.note_at(1) == "it is so" and judged.note_at(0.1) == "at scale 1: it is so"
     anyway = replace(judged, claim=replace(judged.claim, scaled=False))
     assert anyway.verdict_at(0.1) == "differs" and anyway.note_at(0.1) == "it is so"

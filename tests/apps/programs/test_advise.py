@@ -388,7 +388,7 @@ def test_an_unknown_life_is_not_enough() -> None:
     able[0] = replace(able[0], repeated=dict(able[0].repeated or {}) | worn)
     verdict = Advice(study, what, able).verdict()
     assert verdict.startswith(f"1 of 2 drives keep p99 within 10 ms and live 5 years, 1 more keep it and have an unknown life ({names[0]})")
-    assert able[0].row()["life_unknown"] and advice_table(Advice(study, what, able[:1]))["years"].iloc[0] == "unknown"
+    assert able[0].row()["life_unknown"] and advice_table(Advice(study, what, able[:1]))["life (years)"].iloc[0] == "unknown"
 
 
 def test_ties_lives_and_certainty_are_said() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -335,7 +336,8 @@ def test_rows_are_shown_as_they_are(page_format: str) -> None:
         "e": [Decimal("0.00012"), None], "f": [True, None], "g": ["", None],
     }  # fmt: skip
     outcome = fs.smart("SELECT a, b, c, d, e, f, g FROM t", table={"t": pa.table(values)}, device=SMART, page_format=page_format)
-    shown = [row.split() for row in as_text(list(outcome.printout())[-1]).splitlines()[2:]]
+    *_, table = (part for part in outcome.printout() if isinstance(part, pd.DataFrame))
+    shown = [row.split() for row in as_text(table).splitlines()[2:]]
     assert shown == [
         ["9,007,199,254,740,993", "2020-01-02", "2020-01-02", "00:00:00+00:00", "1e-09", "0.00012", "true", "''"],
         ["NULL"] * 7,

@@ -75,6 +75,7 @@ COMMANDS = (
     "device new",
     "trace",
     "trace convert",
+    "trace list",
     "trace info",
     "trace replay",
     "cache",

@@ -49,6 +49,7 @@ LINES = {
     "device new": ("device new --preset micron-p300 --out mine.toml --capacity 60GB --read-mbps 300 --read-iops 40000 --tbw 500", False),
     "device identify": (IDENTIFY, False),
     "device import-diskspecs": ("device import-diskspecs drive.parv --out drive.toml", False),
+    "trace list": ("trace list", False),
     "trace info": ("trace info small.trace", False),
     "trace convert": ("trace convert small.trace small.parquet --to parquet", False),
     "trace replay": ("trace replay small.trace --device micron-p300", False),
@@ -113,15 +114,15 @@ def numbers(text: str) -> Counter[str]:
 #: Numbers, with the unit of a time; digits of a name are none.
 _NUMBER = re.compile(r"(?<![\w./-])[-+]?\d[\d,.]*\d(?: [num]?s\b)?|(?<![\w./-])[-+]?\d(?: [num]?s\b)?")
 #: Heads of columns that hold times of this machine.
-OF_THIS_MACHINE = ("planning s", "us")
-_SECONDS = re.compile(r"(How long:? +)\d+ s; \d+ runs were made, \d+ kept")
+OF_THIS_MACHINE = ("planning time (s)", "CPU (µs)")
+_SECONDS = re.compile(r"\d+ runs? in \d+ s: \d+ simulated now, \d+ kept")
 
 
 def masked(part: terminal.Part, *, measured: bool) -> terminal.Part:
     """A part without the seconds that passed here, and where it is measured here, with 1 for every number: so it takes the same room."""
 
     def text(words: str) -> str:
-        return _NUMBER.sub("1", words) if measured else _SECONDS.sub(r"\g<1>1 s; 1 runs were made, 1 kept", words)
+        return _NUMBER.sub("1", words) if measured else _SECONDS.sub("1 run in 1 s: 1 simulated now, 1 kept", words)
 
     def entry(value: Entry) -> Entry:
         return text(value) if isinstance(value, str) else 1 if isinstance(value, int) else 1.0 if isinstance(value, float) else None

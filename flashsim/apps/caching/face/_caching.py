@@ -19,7 +19,7 @@ from flashsim.core.errors import InvalidParameterError, UnknownNameError
 from flashsim.core.provenance import provenance
 from flashsim.experiments.presentation.plots import MARKED, legend, panels, stroke
 from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations.fields import count, several, text
 from flashsim.operations.operation import in_words_of_python
 from flashsim.operations.outcome import PICTURE, REPORT, TABLE, Outcome
@@ -43,11 +43,14 @@ class CacheOutcome(Outcome):
         self.source, self.study = source, study
 
     def printout(self) -> Iterator[Part]:
-        yield from (f"{self.title}\n", comparison.runs_table(self.result), "", Explanation(comparison.EXPLAINED))
+        yield from (self.title, Explanation(comparison.best_in_words(self.result)), "")
+        yield from (comparison.runs_table(self.result), "", Explanation(comparison.EXPLAINED))
         if len({run.size for run in self.result.runs}) > 1:
             yield from ("", comparison.ratios_table(self.result))
         if any(run.cost for run in self.result.runs):
             yield from ("", comparison.served_table(self.result), "", Explanation(comparison.SERVED))
+        steps = ("flashsim cache curve draws misses over the size", "flashsim cache compare says which policy is better, with confidence")
+        yield from ("", next_steps(*steps))
 
     def _report(self) -> Report:
         return _report(self.result, self.provenance, {}, [])
@@ -116,6 +119,10 @@ class CurveOutcome(Outcome):
         if len(reuse := curves.reuse_table(self.result)):
             yield from (reuse, "")
         yield Explanation(curves.explanation(self.result))
+        yield from (
+            "",
+            next_steps("--plot FILE.svg draws the curves", "flashsim cache compare says which policy is better, with confidence"),
+        )
 
     def _report(self) -> Report:
         result, reuse = self.result, curves.reuse_table(self.result)
@@ -159,6 +166,7 @@ class CacheComparison(Outcome):
     def printout(self) -> Iterator[Part]:
         tables = comparison.pairs_table(self.result), "", comparison.best_table(self.result)
         yield from (f"{self.title}\n", *tables, "", Explanation(comparison.METHOD))
+        yield from ("", next_steps("--plot FILE.svg draws the differences", "flashsim cache curve draws misses over the size"))
 
     def _report(self) -> Report:
         tables = [comparison.best_table(self.result), comparison.pairs_table(self.result)]

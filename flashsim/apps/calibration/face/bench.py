@@ -17,7 +17,7 @@ from flashsim.device.figures import show
 from flashsim.experiments.bench.uflip import Method
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import difference, with_caption
-from flashsim.experiments.presentation.terminal import Part
+from flashsim.experiments.presentation.terminal import Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.face._device_arguments import AllowWrite
 from flashsim.operations.face._drive_run import TimelineFile, TimelineFrom, TimelineTo, timeline_writer
@@ -45,6 +45,7 @@ class BenchOutcome(Outcome):
         for tables in bench_session.tables_of(self.result.runs, self.result.set).values():
             for table in tables:
                 yield from (table, "")
+        yield next_steps("--out-dir DIR draws them", "docs/how-to/benchmark-a-device.md explains the patterns")
 
     def _report(self) -> Report:
         """A picture a micro-benchmark, unless it has a single value."""

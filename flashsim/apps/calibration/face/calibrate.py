@@ -19,7 +19,7 @@ from flashsim.experiments.bench.targets import open_target
 from flashsim.experiments.presentation.plots import scatter_beside
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import Table, with_caption
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.runs.outputs import Outputs, final_name
 from flashsim.operations import fields
 from flashsim.operations.face._device_arguments import YesDestroy
@@ -47,6 +47,7 @@ class CalibrationOutcome(Outcome):
             yield from (self.result.table(held_out), "")
         yield from self.title.split("\n")
         yield from ("", Explanation(self.result.note))
+        yield from ("", next_steps("flashsim validate joins holds the preset against the device", "--out-dir DIR draws the fit"))
 
     def _report(self) -> Report:
         result, figures = self.result, []

@@ -25,7 +25,7 @@ from flashsim.experiments.bench.targets import open_target
 from flashsim.experiments.presentation.plots import LINES, legend, panels
 from flashsim.experiments.presentation.report import Report, Section
 from flashsim.experiments.presentation.tables import with_caption
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.replaying.real import RealSettings
 from flashsim.experiments.runs.joining import lay_out, memory_pages, open_pair
 from flashsim.operations import fields
@@ -58,6 +58,7 @@ class ComparisonOutcome(Outcome):
         for name, meaning in joins_report.MEANING:
             yield Explanation(f"{name}: {meaning}")
         yield Explanation(joins_report.WHY)
+        yield from ("", next_steps("docs/how-to/validate-joins.md explains the columns", "--out-dir DIR writes a report"))
 
     def _report(self) -> Report:
         tables = (
@@ -225,6 +226,7 @@ class ClosedLoopOutcome(Outcome):
         if self.parts:
             yield from ("", closed_loop.ablation_table(self.parts))
         yield from (f"note: {note}" for note in self.preset.notes)
+        yield from ("", next_steps("--out-dir DIR draws the distributions", "docs/explanation/hdd_validation.md explains the demerit"))
 
     def _report(self) -> Report:
         """Distributions, tables, and every request with both times (CSV)."""

@@ -18,6 +18,7 @@ from flashsim.device import figures, presets
 from flashsim.device.product import Product
 from flashsim.experiments.presentation import tables
 from flashsim.experiments.presentation.tables import Table
+from flashsim.experiments.presentation.terminal import Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Name, Number, Size, Target
 from flashsim.operations.operation import operation
@@ -127,4 +128,5 @@ def device_new(
     for row in rows:
         row |= {each: figures.show(row["name"], row[each]) for each in ("cited", "measured")}
     table = [Table.of(rows, columns)] if rows else []
-    return Listing([f"{target}: like {made.base}, {format_size(made.preset.capacity)}\n", *table], rows, document_of(made.preset))
+    steps: list[Part] = ["", next_steps(f"flashsim device show {target}", f"every option --device takes {target}")]
+    return Listing([f"{target}: like {made.base}, {format_size(made.preset.capacity)}\n", *table, *steps], rows, document_of(made.preset))

@@ -20,7 +20,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError, option
 from flashsim.experiments.presentation.plots import scatter_beside
 from flashsim.experiments.presentation.tables import Table, difference, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.fields import Name, Names, Size, Target, choice
@@ -67,6 +67,7 @@ class IdentificationOutcome(CalibrationOutcome):
             yield Explanation(f"The figures do not tell: {', '.join(self.result.unknown)}.")
         if self.result.telling:
             yield Explanation(f"These would: {'; '.join(self.result.telling)}.")
+        yield from ("", next_steps("flashsim device show FILE.toml shows the preset", "--device FILE.toml takes it"))
 
     def _draw(self) -> Figure:
         return scatter_beside(self.summary(), "value", "shown", "kept", ("kept back", "fitted"))

@@ -9,7 +9,7 @@ from flashsim.core.activity import activity
 from flashsim.core.units import KIB
 from flashsim.device import presets
 from flashsim.experiments.presentation.tables import Table
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.fields import Name, Number
 from flashsim.operations.operation import operation
@@ -57,6 +57,10 @@ def settings(
     table = Table.of(rows, {name: name for name in columns}, title=f"settings for {preset.name}, {cached:.0%} of random reads cached")
     meanings = [Explanation(f"{each.name}: {each.meaning}.") for each in derived]
     lines: list[Part] = [table, "", Explanation(_SEQUENTIAL_FROM.format(share=f"{1 / cost:.0%}")), "", *meanings]
+    lines += [
+        "",
+        next_steps("docs/how-to/set-a-database.md shows where the settings go", "flashsim device identify makes a preset of yours"),
+    ]
     document = {"device": preset.name, "cached": cached, "seed": seed, "settings": [vars(each) for each in derived]}
     return Listing(lines, rows, document)
 

@@ -17,7 +17,7 @@ from flashsim.core.errors import InvalidParameterError, RefusedError, option
 from flashsim.core.parameters import check_once
 from flashsim.experiments.presentation.plots import Beside, plot_beside_published
 from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.runs.jobs import Settings
 from flashsim.operations import fields
 from flashsim.operations.fields import Duration, Field, Flag, Name, Number
@@ -40,7 +40,9 @@ class PublishedOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         numbers = self.result.rows()
-        columns = same(*_COLUMNS, *(["variant"] if any(row["variant"] for row in numbers) else []))
+        columns = {"a constant" if name == "null" else name: name for name in _COLUMNS} | same(
+            *(["variant"] if any(row["variant"] for row in numbers) else [])
+        )
         columns["difference"] = "difference", "{:+.1%}".format
         rows = [row | {"inside": {True: "yes", False: "no"}.get(row["inside"], "-")} for row in numbers]
         scale = self.result.results.settings.scale
@@ -52,6 +54,8 @@ class PublishedOutcome(Outcome):
             claim = each.claim
             what = ", ".join(filter(None, [claim.title, claim.source, claim.values["unit"], claim.tolerance]))
             yield Explanation(f"{claim.id}: {each.verdict.value} ({what}). {each.note_at(1)}".rstrip(". ") + ".", "  ")
+        yield Explanation("A constant: the best predictor without a simulation, see docs/explanation/verdicts.md.")
+        yield next_steps("docs/explanation/ssd_validation.md shows the results at full size")
 
     def summary(self) -> pd.DataFrame:
         """A row a published number: both sides, the null model's, and whether it was fitted or predicted."""

@@ -127,7 +127,10 @@ def labs() -> pd.DataFrame:
     """
     every = [(name, grading.LABS.load(name)) for name in grading.LABS.names()]
     rows = [(name, sum(each.points for each in lab.EXERCISES.values()), ", ".join(lab.EXERCISES), lab.TITLE) for name, lab in every]
-    return frame(rows, ["lab", "points", "exercises", "title"])
+    table = frame(rows, ["lab", "points", "exercises", "title"])
+    table.attrs["lead"] = f"{len(rows)} labs: notebooks with exercises that are marked"
+    table.attrs["next"] = ["flashsim lab start LAB writes the notebook", "docs/how-to/run-a-lab.md explains marking"]
+    return table
 
 
 @operation
@@ -150,7 +153,7 @@ def lab_start(
     place.parent.mkdir(parents=True, exist_ok=True)
     with Outputs(force) as outputs:
         outputs.file("folder", place).write_text(text, encoding="utf-8")
-    return Listing([f"{place}: open it in Jupyter; `flashsim lab check {place}` says what is right"], [{"lab": lab, "file": str(place)}])
+    return Listing([f"{place}: open it in Jupyter; `flashsim lab check {place}` marks it"], [{"lab": lab, "file": str(place)}])
 
 
 @operation
@@ -202,7 +205,10 @@ def lab_leaderboard(files: _Files, *, seed: _Seed = None, lab: _Lab = None, inst
     outcome = _grade(files, lab, seed, instances, contests=True)
     table = outcome.summary().sort_values("score", ascending=False, kind="stable", na_position="last")
     table = table[["submission", "exercise", "score", "reason"]].reset_index(drop=True)
-    table.attrs = {"lead": f"seed {outcome.seed}", "document": {"seed": outcome.seed, "rows": table.to_dict("records")}}
+    table.attrs = {
+        "lead": f"Scores of {len(table)} submissions, best first; seed {outcome.seed}",
+        "document": {"seed": outcome.seed, "rows": table.to_dict("records")},
+    }
     return table
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from flashsim.apps.papers import reproduction
-from flashsim.apps.papers.base import PAPERS, load
+from flashsim.apps.papers.base import PAPERS, Paper, load
 from flashsim.apps.papers.reproduction import PaperResult
 from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, UnknownNameError
@@ -36,8 +36,6 @@ _CLUSTER = "A Dask scheduler whose workers execute the runs, such as tcp://host:
 _DRIVES = "Below scale 1: ships-model (drives and file system are scaled too, so that ratios stay) or as-they-are (full size)."
 #: Cells outside the tolerance that a terminal names; the report names all.
 _NAMED = 3
-#: Characters of the first words of the first lines.
-_HEAD = 15
 
 
 def _claims() -> list[str]:
@@ -78,15 +76,23 @@ class ReproductionOutcome(Outcome):
         self.settings, self.seconds, self.place, self.details = settings, seconds, place, details
 
     def summary(self) -> pd.DataFrame:
-        """A row a claim: its verdict at this scale, the published numbers inside, its null model's, the skill, and both sides in a line."""
+        """One row per claim: verdict, comparisons held and all, published numbers inside, its null model's, skill, and both sides."""
         scale = self.settings.scale
         rows = [
-            (each.claim.name, each.verdict_at(scale), str(each.tally), *reproduction.beside_null(each), each.published, each.measured)
-            + (each.claim.tolerance, each.note_at(scale))
+            (
+                each.claim.name,
+                each.verdict_at(scale),
+                each.cells_inside,
+                each.cells_judged,
+                str(each.tally),
+                *reproduction.beside_null(each),
+            )
+            + (each.published, each.measured, each.claim.tolerance, each.note_at(scale))
             for one in self.result
             for each in one.judgements
         ]
-        return pd.DataFrame(rows, columns=["claim", "verdict", "inside", "null", "skill", "published", "measured", "tolerance", "note"])
+        columns = ["claim", "verdict", "held", "of", "inside", "null", "skill", "published", "measured", "tolerance", "note"]
+        return pd.DataFrame(rows, columns=columns)
 
     def cells(self) -> pd.DataFrame:
         """A row a published number or statement: both sides, and whether ours is inside the tolerance (None: not measured)."""
@@ -110,9 +116,9 @@ class ReproductionOutcome(Outcome):
         return reproduction.as_dict(self.result, self.settings)
 
     def printout(self) -> Iterator[Part]:
-        """Six lines a paper, the verdicts, and if asked for everything that a terminal can show."""
+        """Of each paper its claim, how many claims agree, the verdicts, and where to look next."""
         for one in self.result:
-            yield from _lines(one, self.settings, self.seconds, self.place, self.details)
+            yield from _screen(one, self.settings, self.seconds, self.place, self.details)
 
     def _write_report(self, folder: Path) -> None:
         reproduction.write_report(folder, self.result, self.settings)
@@ -157,11 +163,11 @@ def reproduce(
 ) -> ReproductionOutcome | Listing:
     """Reproduce a paper and judge its claims.
 
-    Beside every verdict stands a null model, the best predictor without a simulator; a claim that it passes as well is consistent. Printed
-    are what ran, what holds and what does not, and every verdict with how many of its published numbers are inside their tolerance;
-    --details and --out say more. Experiments, which judge no claim, are run by their names or with --experiments. Without a paper, the
-    papers are listed. Results are kept, so that an interrupted run goes on where it stopped. The exit code is 0 whatever the verdicts,
-    unless --strict is given.
+    Printed are the paper's claim, how many claims agree, and every verdict with the number of comparisons that hold. Beside a verdict
+    stands the best predictor without a simulation, a constant; a claim that it passes as well is consistent. Below scale 1 only claims
+    that the scale cannot change are judged; --details and --out show more. Experiments, which judge no claim, are run by their names or
+    with --experiments. Without a paper, the papers are listed. Results are kept, so that an interrupted run goes on where it stopped. The
+    exit code is 0 whatever the verdicts, unless --strict is given.
 
     Examples::
 
@@ -197,39 +203,69 @@ def reproduce(
 def _papers() -> Listing:
     papers = [load(name) for name in PAPERS.names()]
     rows = [{name: getattr(each, name) for name in ("name", "title", "reference", "takes")} for each in papers]
-    table = Table(["paper", "claims", "title", "takes"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
-    hints = ["Run one:   flashsim reproduce PAPER --scale 0.1 --out DIR", "One claim: flashsim reproduce PAPER/CLAIM, such as"]
+    table = Table(["paper", "claims", "title", "time of a run"], [[each.name, len(each.claims), each.title, each.takes] for each in papers])
+    hints = ["", "Next: flashsim reproduce PAPER --scale 0.1 rehearses a paper;", "      flashsim reproduce PAPER/CLAIM judges one claim:"]
+    hints += [f"      {each.claims[0].name}" for each in papers]
     document = [row | {"claims": [claim.id for claim in each.claims]} for row, each in zip(rows, papers, strict=True)]
-    return Listing([table, "", *hints, *(f"           {each.claims[0].name}" for each in papers)], rows, {"papers": document})
+    return Listing(["Papers that flashsim runs again\n", table, *hints], rows, {"papers": document})
 
 
-def _lines(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
-    """Six lines, of experiments without verdicts three, the verdicts, and if asked for everything that a terminal can show."""
-    runs, judged = one.results.runs.values(), len(one.judgements)
-    recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
-    for head, text in (
-        ("What ran", f"{one.paper.name} at {one.paper.scale_in_words(settings)}: {len(runs)} runs for {judged or 'no'} claims"),
-        ("What holds", judged and f"{one.share(holding=True)}; {one.tally} published numbers"),
-        ("What does not", judged and one.share(holding=False)),
-        ("In a sentence", judged and one.sentence),
-        ("How long", f"{seconds:.0f} s; {len(runs) - recalls} runs were made, {recalls} kept from before{further}"),
-        ("Where to look", f"{out}/report.html" if out else "--details, or --out DIR for a report, DIR/report.html"),
-    ):
-        if text:
-            yield f"{head:<{_HEAD}}{text}"
+def _screen(one: PaperResult, settings: Settings, seconds: float, out: str | None, details: bool) -> Iterator[Part]:
+    """The paper and its claim, how many claims agree, every verdict, where to look next, and if requested what a terminal can show."""
+    paper = one.paper
+    yield f"{paper.title} ({paper.reference})"
+    if paper.says:
+        yield Explanation(f"The paper claims that {paper.says}.")
+    if one.judgements:
+        size = (
+            "At the published size: "
+            if settings.scale == 1
+            else f"A rehearsal at scale {settings.scale:g} ({_what_is_scaled(paper, settings)}): "
+        )
+        yield Explanation(size + one.answer)
+    yield Explanation(_effort(one, settings, seconds))
     if one.seeds:
         flips = [f"{claim} under {len(others)}, {' or '.join(dict.fromkeys(others))}" for claim, others in one.flips().items() if others]
         text = f"{len(flips)} of {len(one.judgements)} verdicts flip under {len(one.seeds)} more seeds"
-        yield f"{'Seeds':<{_HEAD}}{': '.join(filter(None, [text, '; '.join(flips)]))}"
+        yield Explanation(": ".join(filter(None, [text, "; ".join(flips)])) + ".")
     if one.judgements:
-        yield from ("", one.verdict_table(details=details))
+        yield from ("", one.verdict_table(details=details), "", Explanation(one.legend(details=details)))
     if details or not one.judgements:
         yield from _details(one, settings)
+    yield from ("", *_next(one, settings, out, details))
+
+
+def _what_is_scaled(paper: Paper, settings: Settings) -> str:
+    return paper.scaled or ("tuples, memory and drives are scaled" if settings.ships_model else "tuples and memory are scaled")
+
+
+def _effort(one: PaperResult, settings: Settings, seconds: float) -> str:
+    """The number of runs, how many were simulated now, how long they took, and the published numbers inside."""
+    runs = one.results.runs.values()
+    recalls, further = sum(run.recalled for run in runs), ", and those of further seeds" if one.seeds else ""
+    where = "" if one.judgements else f" for no claims, at {one.paper.scale_in_words(settings)}"
+    numbers = f" {one.tally} published numbers are inside their tolerance." if one.tally.published_cells else ""
+    return f"{len(runs)} runs{where} in {seconds:.0f} s: {len(runs) - recalls} simulated now, {recalls} kept{further}.{numbers}"
+
+
+def _next(one: PaperResult, settings: Settings, out: str | None, details: bool) -> Iterator[Part]:
+    """What to open or run after this."""
+    paper = one.paper
+    steps = [f"{out}/report.html has every number and picture."] if out else []
+    if settings.scale != 1 and one.judgements:
+        takes = paper.takes.partition(";")[0]
+        steps.append(f"flashsim reproduce {paper.name} judges all {len(paper.claims)} claims at the published size ({takes}).")
+    shows = [] if details or not one.judgements else ["--details shows both numbers of every claim, and causes"]
+    shows += [] if out else ["--out DIR writes a report"]
+    if shows:
+        steps.append(f"{'; '.join(shows)}.")
+    if steps:
+        yield Explanation(f"Next: {' '.join(steps)}", " " * len("Next: "))
 
 
 def _details(one: PaperResult, settings: Settings) -> Iterator[Part]:
     scale = settings.scale
-    yield from ("", f"{one.paper.title} ({one.paper.reference}), {one.paper.scale_in_words(settings)}", "")
+    yield ""
     for section in one.sections:
         if section.on_terminal or not one.judgements:
             yield from section.tables

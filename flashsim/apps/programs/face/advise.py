@@ -14,11 +14,12 @@ from flashsim.apps.programs.advice import ALL, Advice, AdviceStudy, Bound, Drive
 from flashsim.apps.programs.advice import advise as study_of
 from flashsim.apps.programs.load_runs import written_bytes
 from flashsim.core.activity import activity
+from flashsim.core.errors import option
 from flashsim.core.units import MICROSECONDS, MILLISECONDS, format_duration, format_size
 from flashsim.experiments.presentation.plots import MARKED, legend, lines, panels, stroke
 from flashsim.experiments.presentation.report import Report, Section
-from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.tables import Table
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.replaying import preconditioning as states
 from flashsim.experiments.replaying.survey import first_requests, survey
 from flashsim.experiments.runs import kept
@@ -37,8 +38,8 @@ from traces.summary.miss_curve import MissCurve, curve_of
 Whole = Annotated[bool, Flag("Simulate whole flash drives instead of a part with all channels and dies and fewer erase blocks.")]
 _EXPLAINED = (
     "Latencies are of all requests as recorded. Load: the greatest multiple of the recorded one at which the bound holds and the drive "
-    "keeps up, however long. Write amplification and years: as the trace is repeated, day and night. 'not yet': not settled after all "
-    "repetitions; in the long run a load may be less. W: mean power. Simulated: the part of a flash drive that was, with all its channels "
+    "keeps up, however long. Write amplification and life: as the trace is repeated, day and night. 'not yet': not settled after all "
+    "repetitions; in the long run a load may be less. Simulated: the part of a flash drive that was, with all its channels "
     "and dies and fewer erase blocks (--whole: all of it); 'folded' if addresses count modulo its capacity."
 )
 _TIMES = ("p50", "p99", "p99.9", "max")
@@ -73,13 +74,13 @@ def advice_table(advice: Advice) -> Table:
     columns: dict[str, Any] = {"device": "device", "50 %": "p50", "99 %": "p99", "99.9 %": "p99.9", "worst": "max", "load": "load"}
     columns |= {
         "write amplification": "amplification",
-        **same("years"),
-        "W": "watts",
+        "life (years)": "years",
+        "mean power (W)": "watts",
         "simulated": "part",
         "decides": "decides",
         "problem": "problem",
     }
-    return Table.of(rows, columns, title="drives")
+    return Table.of(rows, columns, title="latency by percentile, greatest load and life")
 
 
 def _wear_over_years(advice: Advice) -> Figure | None:
@@ -138,6 +139,8 @@ class AdviseOutcome(Outcome):
         yield Explanation(f"{memory_sentence(self.memory)} {_EXPLAINED}")
         for why in self._whys:
             yield from ("", why.title, *parts_of(why))
+        steps = [] if self._whys else [f"{option('why')} explains the latencies"]
+        yield from ("", next_steps(*steps, "flashsim fleet runs hundreds of one drive", "flashsim device list shows all drives"))
 
     def _draw(self) -> Figure:
         """The bounded latency over the load, a line a drive, and the bound."""

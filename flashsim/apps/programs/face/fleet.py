@@ -23,7 +23,7 @@ from flashsim.core.units import MICROSECONDS, SECONDS, format_duration, format_s
 from flashsim.device import engines, presets
 from flashsim.experiments.presentation.plots import STEPS, panels, stroke
 from flashsim.experiments.presentation.tables import Table
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.experiments.replaying import preconditioning as states
 from flashsim.experiments.replaying.survey import Survey, survey, warn_of
 from flashsim.experiments.runs import kept
@@ -146,6 +146,7 @@ class FleetOutcome(Outcome):
     def printout(self) -> Iterator[Part]:
         """Failures, and percentiles over drives."""
         yield from (self.title, "", Explanation(self.verdict()), "", self._table())
+        yield from ("", next_steps("--plot FILE.svg draws all drives", "--out FILE.csv has one row per drive"))
 
     def verdict(self) -> str:
         """Sentence on the drives that fail."""
@@ -153,7 +154,7 @@ class FleetOutcome(Outcome):
         if not known:
             return "How long the drives live is not known: their rated erases are not, or nothing is written."
         failing = f"{self.failing():,} of {len(known):,} drives have had their rated erases before {self.result.study.years:g} years"
-        return f"{failing}; the first after {min(known):.3g}."
+        return f"{failing}; the first after {min(known):.3g} years."
 
     def _table(self) -> Table:
         rows = self.percentiles().to_dict("records")
@@ -163,7 +164,11 @@ class FleetOutcome(Outcome):
 
         columns: dict[str, Any] = {"% of drives up to": "share"}
         columns |= {head: (f"{name}_us", time) for head, name in (("50 %", "p50"), ("99 %", "p99"), ("99.9 %", "p99.9"), ("worst", "max"))}
-        return Table.of(rows, columns | {"write amplification": "write_amplification", "years": "years"}, title="percentiles")
+        return Table.of(
+            rows,
+            columns | {"write amplification": "write_amplification", "years": "years"},
+            title="latency and life, by share of the drives",
+        )
 
     def _draw(self) -> Figure:
         """The share of drives whose 99 % and worst latency is at most so long, and whose life is."""

@@ -17,8 +17,8 @@ from flashsim.core.errors import RefusedError, option
 from flashsim.core.processes import cores
 from flashsim.core.units import SECONDS, format_size
 from flashsim.device import presets
-from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.tables import Table, same, with_headings
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Flag, Name, Names, Target
 from flashsim.operations.operation import operation, origin
@@ -85,7 +85,7 @@ class RecordOutcome(Outcome):
         columns = same("path", "reads", "writes", "syncs", "bytes_read", "bytes_written")
         own = busy[~system]
         if len(own):
-            yield Table.of(own.head(_FILES_SHOWN).to_dict("records"), columns)
+            yield with_headings(Table.of(own.head(_FILES_SHOWN).to_dict("records"), columns))
         more = [f"{len(own) - _FILES_SHOWN:,} more files"] if len(own) > _FILES_SHOWN else []
         more += [f"{system.sum():,} files of the system, which were only read"] if system.any() else []
         if more:
@@ -100,7 +100,8 @@ class RecordOutcome(Outcome):
             yield f"not recorded: {line}"
         kept = ", and contents kept" if facts["contents"] else ""
         cost = f"Recording made the program at least {facts['cost_s']:.2f} s longer ({facts['calls_seen']:,} calls were seen{kept})."
-        yield from ("", Explanation(cost))
+        steps = (f"{name} takes the recording" for name in ("flashsim trace info", "flashsim advise"))
+        yield from ("", Explanation(cost), next_steps(*steps))
 
 
 @operation
@@ -192,6 +193,7 @@ class PowerCutOutcome(Outcome):
         yield from self._coverage()
         yield from (f"not recorded: {line}" for line in self.result.missed)
         yield Explanation(f"The file ${PRINTED} tells a check what the program had printed by the cut, such as what it called committed.")
+        yield next_steps("--device PRESET cuts the power of a drive", "docs/how-to/cut-the-power-of-a-program.md explains outcomes")
 
     def _coverage(self) -> Iterator[Part]:
         """The part of all outcomes that was tried, and the cuts of which the smallest part was."""

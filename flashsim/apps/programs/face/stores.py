@@ -15,7 +15,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import RefusedError, UnknownNameError, in_one_line
 from flashsim.core.processes import cores
 from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.terminal import Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Name, Names
 from flashsim.operations.operation import operation
@@ -47,7 +47,7 @@ class StoresOutcome(Outcome):
         """A verdict for each setting."""
         rows = self.summary().to_dict("records")
         yield from (self.title, "", Table.of(rows, same("store", "setting", "version", "images", "verdict")))
-        yield Explanation("--page writes what was tried and lost, and how; --json has all.")
+        yield next_steps("--page FILE.md writes the cuts that were tried, and each loss", "--json FILE has all")
 
 
 def _stores(value: Any, parameter: str) -> list[str]:

@@ -19,8 +19,8 @@ from flashsim.core.activity import activity
 from flashsim.device import presets
 from flashsim.device.smart.inside import MOST_CORES
 from flashsim.execution import cpu as cpus
-from flashsim.experiments.presentation.tables import Table, same
-from flashsim.experiments.presentation.terminal import Explanation, Part
+from flashsim.experiments.presentation.tables import Table, same, with_headings
+from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
 from flashsim.operations.face._arguments import Types, by_name, sources
 from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
@@ -67,7 +67,8 @@ class SmartOutcome(Outcome):
 
     def printout(self) -> Iterator[Part]:
         columns = same("where", "inside", "estimate_s", "simulated_s", "rows_to_host")
-        yield from (self.title, "", self.explain(), "", Table.of(self.result.rows(), columns, digits=4), "")
+        placements = with_headings(Table.of(self.result.rows(), columns, digits=4), {"estimate_s": "by formula (s)"})
+        yield from (self.title, "", self.explain(), "", placements, "")
         if (reason := self.result.choice.reason()) is not None:
             yield Explanation(reason)
         if (share := self.result.estimates.break_even) is not None:
@@ -79,6 +80,11 @@ class SmartOutcome(Outcome):
         yield from ("", Table(table.column_names, zip(*shown, strict=True)))
         if table.num_rows > _SHOWN:
             yield Explanation(f"The first {_SHOWN} of {table.num_rows:,} rows; --out writes all.")
+        steps = [] if self._why else ["--why explains the time"]
+        yield from (
+            "",
+            next_steps(*steps, "--where host or --where drive chooses the place", "docs/explanation/smart_ssd.md explains the formula"),
+        )
 
 
 def _text(value: Any) -> str:

@@ -92,7 +92,7 @@ def test_verdicts_come_first_then_exhibits_claims_and_runs(text: str) -> None:
     parts = ['class="verdicts ', "<svg", "Claim by claim</h2>", 'class="runs ', "Provenance</h2>"]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
-    assert text.count("outside at 0.5</span>") == 3 and text.count(">not attempted</span>") == 2  # no exhibit shows the latter
+    assert text.count("not judged at this scale</span>") == 3 and text.count(">not attempted</span>") == 2  # no exhibit shows the latter
 
 
 def test_every_claim_cell_and_row_leads_to_its_runs(text: str) -> None:
