@@ -70,8 +70,8 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         unknown = [name for name in kwargs if name not in accepted]
         if unknown and (now := name_now(unknown[0], accepted)):
             raise InvalidParameterError(unknown[0], "not an argument", f"it is {now} now") from None
-        if unknown and "on" in accepted and unknown[0] in WORDS_OF_PANDAS:
-            raise InvalidParameterError(unknown[0], "not an argument", WORDS_OF_PANDAS[unknown[0]]) from None
+        if unknown and "on" in accepted:
+            refuse_words_of_pandas(unknown)
         if unknown and title in RENAMED:
             bound = f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}"
             raise InvalidParameterError(unknown[0], "not an argument", bound) from None
@@ -85,6 +85,13 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
             if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
                 raise InvalidParameterError(name, "not given", "it is needed") from None
         raise FlashsimError(f"{title}: {problem}") from None
+
+
+def refuse_words_of_pandas(names: Iterable[str]) -> None:
+    """Refuse arguments of pandas' joins; the message names what stands for each here."""
+    for name in names:
+        if name in WORDS_OF_PANDAS:
+            raise InvalidParameterError(name, "not an argument", WORDS_OF_PANDAS[name]) from None
 
 
 def holds(value: Any, name: str) -> bool:

@@ -109,17 +109,19 @@ class Outcome:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "result" not in self.__dict__:  # protocols of copies and displays; an object that is being made
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise UnknownAttributeError(f"{type(self).__name__}: it has no {name}; {self._instead_of(name)}")
+        raise UnknownAttributeError(f"{type(self).__name__} has no {name}; {self._instead_of(name)}")
 
     def _instead_of(self, name: str) -> str:
         """What does what an attribute of this name would do."""
         if name in _OF_FRAMES or hasattr(frame([]), name):
-            return f"the result as a DataFrame is .summary(){'' if name in _OF_FRAMES else f', and .summary().{name} is pandas'}"
+            return f".summary() is the result as a DataFrame{'' if name in _OF_FRAMES else f': .summary().{name}'}"
         columns = [str(each) for each in self.summary()]
         known = [each for each in dir(self) if not each.startswith("_")]
         times = [each for each in columns if each.endswith(("_s", "_ms", "_us", "_ns"))]
-        if name in columns or (name in _TIMES and times):
-            return f"columns of .summary() are {', '.join([name] if name in columns else times)}"
+        if name in columns:
+            return f"it is a column: .summary()['{name}']"
+        if name in _TIMES and times:
+            return f"times are columns of .summary(): {', '.join(times)}"
         close = get_close_matches(name, {*known, *columns}, n=3, cutoff=0.5)
         return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}"
 
