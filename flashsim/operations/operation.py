@@ -83,7 +83,7 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         given = {*list(accepted)[: len(args)], *kwargs}
         for name, each in accepted.items():
             if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
-                raise InvalidParameterError(name, "not given", "it is needed") from None
+                raise InvalidParameterError(name, "not given", "it is required") from None
         raise FlashsimError(f"{title}: {problem}") from None
 
 
@@ -179,7 +179,7 @@ def _parse(parse: Parse, value: Any, name: str) -> Any:
     except FlashsimError:
         raise
     except Exception as problem:  # of a kind that nobody thought of
-        raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "no such value is taken") from problem
+        raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "values of this type are not accepted") from problem
 
 
 def perform(function: Callable[..., R], given: Mapping[str, Any], titles: Mapping[str, str]) -> R:

@@ -104,7 +104,7 @@ def test_truncated_anywhere(tmp_path: Path) -> None:
 def test_foreign_and_encrypted_files(tmp_path: Path) -> None:
     for content in (b"", b"SQLite format 3", b"SQLite format 2\0" * 64, bytes(8192), random.Random(1).randbytes(8192), b"a,b\n1,2\n" * 100):
         (tmp_path / "x.db").write_bytes(content)
-        with pytest.raises(DamagedFileError, match="it is no SQLite database"):
+        with pytest.raises(DamagedFileError, match="it is not a SQLite database"):
             open_source(f"{tmp_path / 'x.db'}:t")
     for missing in (tmp_path / "y.db", tmp_path / "folder.db"):
         if missing.stem == "folder":

@@ -373,10 +373,10 @@ def test_what_is_refused() -> None:
 
     refused(manager.fix(file, np.array([PAGES])), f"fix: page {PAGES} of numbers, but it has {PAGES} pages, from 0")
     refused(manager.fix(file, np.array([-1])), "fix: page -1 of numbers")
-    refused(manager.fix(tokens, np.array([0])), "file: tokens, but it is none of the buffer pool's")
-    refused(manager.fix(file, np.array([0, 1, 2, 0])), "fix: 3 pages, but 2 of 2 frames are not held by somebody")
+    refused(manager.fix(tokens, np.array([0])), "file: tokens, but it does not belong to the buffer pool")
+    refused(manager.fix(file, np.array([0, 1, 2, 0])), "fix: 3 pages, but 2 of 2 frames are not fixed")
     manager.pool.fix(np.array([0, 1]))
-    refused(manager.fix(file, np.array([2])), "fix: 1 pages, but 0 of 2 frames are not held by somebody")
+    refused(manager.fix(file, np.array([2])), "fix: 1 pages, but 0 of 2 frames are not fixed")
     with pytest.raises(InvalidParameterError, match="forget: page 1 of numbers, but it is fixed"):
         manager.forget(file, np.array([1]))
     with pytest.raises(InvalidParameterError, match="depth: 0"):

@@ -97,7 +97,7 @@ def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -
     saved["state"]["first"] += 1
     changed, saved["sha256"] = json.dumps(saved), "0"
     for text, told in (
-        (whole[: len(whole) // 2], "it is no JSON"),
+        (whole[: len(whole) // 2], "it is not JSON"),
         (changed, "its digest is another"),
         ("[]", "no saved crash"),
         (json.dumps({"format": "flashsim crash 2", "state": None}), "its digest is another"),
@@ -137,7 +137,7 @@ def test_a_saved_record_of_no_kind_and_a_deeply_nested_file_are_refused_in_a_lin
     with pytest.raises(DamagedFileError, match="99 stands in the place of a number of 0 to 12"):
         fs.pool_crash(saved="crash.json")
     (here / "crash.json").write_text("[" * 100_000)
-    with pytest.raises(DamagedFileError, match="it is no JSON"):
+    with pytest.raises(DamagedFileError, match="it is not JSON"):
         fs.pool_crash(saved="crash.json")
 
 
