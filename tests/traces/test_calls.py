@@ -175,7 +175,7 @@ def test_files_are_read_as_they_were_written_or_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedFileError, match="cannot be read as a recording"):
         Recording.read(path)
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(DamagedFileError, match="no recording of a program"):
+    with pytest.raises(DamagedFileError, match="not a recording of a program"):
         Recording.read(path)
     with pytest.raises(MissingFileError):
         Recording.read(tmp_path / "nowhere.parquet")

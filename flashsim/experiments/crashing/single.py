@@ -279,7 +279,7 @@ def _count(value: Any, least: int = 0, most: float = inf) -> int:
 
 def _of(kind: type, words: str, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{value!r:.40} stands in the place of {words}")
+        raise ValueError(f"{value!r:.40} is not {words}")
     return value
 
 

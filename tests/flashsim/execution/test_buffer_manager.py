@@ -108,7 +108,7 @@ def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frame
         for number, (what, which, told) in enumerate(steps):
             if what == "fix":
                 if len(fixed_by_any(*((which, page) for page in told))) > frames:
-                    with pytest.raises(InvalidParameterError, match="frames are not held"):
+                    with pytest.raises(InvalidParameterError, match="frames are not fixed"):
                         yield from manager.fix(files[which], np.array(told, np.int64))
                 else:
                     fixed = yield from manager.fix(files[which], np.array(told, np.int64))

@@ -176,7 +176,7 @@ BAD = {
     changed(r="control.csv"): "control.csv",
     changed(r="view.sqlite:v"): "v cannot be read: no such table: main.absent",
     changed(r="cut.sqlite:t"): "truncated",
-    changed(r="texts.sqlite:t"): "no SQLite database",
+    changed(r="texts.sqlite:t"): "not a SQLite database",
     changed(r="full/"): "source: 'full/'",
     changed(r="wide.parquet", on="key=o_custkey"): "a row of relation wide takes",
     changed(r="twice.csv"): "two columns are named a",

@@ -81,7 +81,7 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.drive("toshiba-5400-320gb").read(random="100TiB"), "random: 26,843,545,600 requests .* take 600 GiB of memory"),
         (lambda: fs.replay(frame(offset=[0], length=[4096]), "ocz-core-60gb"), "the frame has no column operation"),
         (lambda: fs.replay(frame(**ONE_READ | {"operation": ["rd"]}), "ocz-core-60gb"), "'rd' is unknown; did you mean read"),
-        (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*no whole number of at least 0"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*not a whole number of at least 0"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [10**15]}), "ocz-core-60gb"), "add wrap=True"),
         (lambda: fs.replay(frame(**ONE_READ), "./disk.bin"), "device: .*disk.bin"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [2**70]}), "ocz-core-60gb"), "trace: the table cannot be taken"),
