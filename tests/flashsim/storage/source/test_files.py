@@ -225,7 +225,7 @@ def test_types_that_a_user_names(tmp_path: Path) -> None:
         values = source.with_type(column, type_named(name, "types")).key(column).to_pylist()
         assert values == [value, None] or (column, name, values) == ("day", "text", ["2020-02-29", ""])
     for column, name in (("day", "int64"), ("price", "int64"), ("price", "decimal(3,2)"), ("k", "bool"), ("k", "date")):
-        with pytest.raises(SchemaError, match=rf"x: column {column}: '.*' is no {re.escape(name)}"):
+        with pytest.raises(SchemaError, match=rf"x: column {column}: '.*' is not a value of type {re.escape(name)}"):
             source.with_type(column, type_named(name, "types"))
     for name in ("duration[s]", "null"):
         with pytest.raises(SchemaError, match="x: column price: "):
