@@ -138,7 +138,7 @@ class Outcome:
 
     def plot(self, path: str | PathLike[str] | None = None, *, force: bool = False) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf), which `force` replaces."""
-        picture = Picture(_drawn(self))
+        picture = Picture(_picture_with_title(self))
         if path is not None:
             picture.save(path, force=force)
         return picture
@@ -209,7 +209,7 @@ def _write_table(outcome: Outcome, target: Path, path: Path) -> None:
     summary.to_csv(target, index=False) if path.suffix == ".csv" else summary.to_parquet(target, index=False)
 
 
-def _drawn(outcome: Outcome) -> Figure:
+def _picture_with_title(outcome: Outcome) -> Figure:
     """The picture of an outcome; its title is the outcome's if its axes have none."""
     figure = outcome._draw()
     if not figure.get_suptitle() and not any(axes.get_title(loc) for axes in figure.axes for loc in ("left", "center", "right")):
@@ -221,7 +221,7 @@ def _drawn(outcome: Outcome) -> Figure:
 def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
     from flashsim.experiments.presentation.plots import save
 
-    save(_drawn(outcome), target, path.suffix)
+    save(_picture_with_title(outcome), target, path.suffix)
 
 
 JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_json)
