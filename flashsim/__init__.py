@@ -38,10 +38,10 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = getattr(import_module(module), function)
         return value
     from flashsim.core.errors import UnknownAttributeError, UnknownNameError
-    from flashsim.operations import RENAMED
+    from flashsim.operations import OTHER_NAMES, RENAMED
 
-    if name in RENAMED:
-        raise UnknownAttributeError(f"module 'flashsim' has no attribute '{name}': {RENAMED[name]}")
+    if instead := RENAMED.get(name) or OTHER_NAMES.get(name):
+        raise UnknownAttributeError(f"module 'flashsim' has no attribute '{name}': {instead}")
     raise UnknownAttributeError(str(UnknownNameError("flashsim", name, sorted(_places()))))
 
 

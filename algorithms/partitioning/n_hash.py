@@ -34,7 +34,7 @@ def check(layouts: Sequence[Layout], buffers: PartitionBuffers, parameters: Part
     if size > ring:
         raise InvalidParameterError("sub-buffer", text, f"an output buffer has {format_size(ring)}")
     if ring % size:
-        raise InvalidParameterError("sub-buffer", text, f"an output buffer of {format_size(ring)} is no multiple of it")
+        raise InvalidParameterError("sub-buffer", text, f"an output buffer of {format_size(ring)} is not a multiple of it")
     if size % page and page % size:
         raise InvalidParameterError("sub-buffer", text, f"it must be whole pages of {format_size(page)}, or a page whole sub-buffers")
     try:

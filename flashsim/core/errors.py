@@ -143,6 +143,7 @@ class UnknownNameError(FlashsimError, LookupError):
         name, choices = shorten(self.name), sorted(known)
         lower = {each.lower(): each for each in choices}
         close = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)]
+        close = close or [each for each in choices if len(name) > 2 and name.lower() in each.lower()][:5]
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(choices) or 'none'}"
         super().__init__(f"{kind}: '{name}' is unknown; {hint}")
 

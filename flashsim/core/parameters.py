@@ -128,7 +128,7 @@ def build(cls: type[Declared], values: Mapping[str, Any]) -> Declared:
         if name in values:
             checked[name] = _check_value(name, values[name], field.metadata)
         elif field.default is dataclasses.MISSING:
-            raise InvalidParameterError(name, "missing", f"it is needed: {field.metadata['meaning']}")
+            raise InvalidParameterError(name, "missing", f"it is required: {field.metadata['meaning']}")
     return cls(**checked)
 
 

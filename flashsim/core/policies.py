@@ -102,7 +102,7 @@ def addresses_of(*functions: Any) -> Policies:
 def compiled_member(kind: str, name: str, attribute: str, function: Any, function_type: Any) -> Any:
     """A function of a member that is loaded already, compiled; `kind` is what its family's members are called."""
     if not callable(function):
-        raise FlashsimError(f"{kind}: {attribute} of '{name}' is no function")
+        raise FlashsimError(f"{kind}: {attribute} of '{name}' is not a function")
     takes, expected = len(signature(getattr(function, "py_func", function)).parameters), len(function_type.signature.args)
     if takes != expected:
         raise FlashsimError(f"{kind}: {attribute} of '{name}' takes {takes} parameters, but the family's takes {expected}")

@@ -39,7 +39,7 @@ class PresetFolder:
             raise MissingFileError(f"{self.kind}: cannot read {path}: {problem.strerror}") from problem
         except (ValueError, RecursionError) as problem:  # no TOML, no UTF-8, numbers of thousands of digits; nested too deep
             reason = str(problem).partition("; use sys.")[0]  # Python's advice to programmers
-            raise DamagedFileError(f"{self.kind}: {path} is no valid TOML: {reason}") from problem
+            raise DamagedFileError(f"{self.kind}: {path} is not valid TOML: {reason}") from problem
 
 
 def check_members(kind: str, values: Mapping[str, Any]) -> None:

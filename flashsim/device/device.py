@@ -126,7 +126,7 @@ class Device:
         """Bring a flash drive into a known state, in no time; see `flashsim.ssd.precondition.precondition`."""
         model = self._flash_model()
         if model is None:
-            raise RefusedError(f"precondition: {self.name} is no flash drive: its times do not depend on what was written before")
+            raise RefusedError(f"precondition: {self.name} is not a flash drive: its times do not depend on earlier writes")
         if model.zones is not None and how.fill not in ("empty", "sequential"):
             raise RefusedError(f"precondition: {self.name} is zoned, and written in order: it is 'empty' or 'sequential', not '{how.fill}'")
         model.settle()
@@ -160,7 +160,7 @@ class Device:
         """What a flash drive holds, which another that differs in times alone can take over."""
         model = self._flash_model()
         if model is None:
-            raise RefusedError(f"content: {self.name} is no flash drive")
+            raise RefusedError(f"content: {self.name} is not a flash drive")
         return model.state
 
     @property

@@ -180,7 +180,7 @@ class RealDevice:
             if moved < 0:
                 raise FlashsimError(f"device: {self._path_of(file)}: {os.strerror(-moved)}")
             if moved == 0:
-                raise FlashsimError(f"device: {self._path_of(file)} ends at {offset + count} B, before what was asked for")
+                raise FlashsimError(f"device: {self._path_of(file)} ends at {offset + count} B, before the end of the request")
             count += moved
 
     def _path_of(self, file: object) -> Path:

@@ -150,7 +150,7 @@ def part_in_use(preset: Preset, larger: float = 1.0) -> Preset:
 
     flash = preset.flash
     if flash is None or preset.array is not None:
-        raise RefusedError(f"device: {preset.name} is no single flash drive")
+        raise RefusedError(f"device: {preset.name} is not a single flash drive")
     spare, slots, whole = flash.effective_overprovisioning, flash.slots_per_block, flash.good_blocks - flash.gc_reserve
     collects = not flash.zone_size and compatible_layer(flash).PLACES_FREELY
     blocks: float = _BLOCKS
@@ -201,7 +201,7 @@ def miniature(preset: Preset, scale: float, *, page: int = 0) -> Preset:
     `page` is bytes of a page, where every request is one; 0 where requests are longer.
     """
     if preset.array is not None or not (preset.disk or preset.flash):
-        raise RefusedError(f"miniature: {preset.name} is no single disk or flash drive")
+        raise RefusedError(f"miniature: {preset.name} is not a single disk or flash drive")
     if (disk := preset.disk) is not None:
         strange = [name for name in _MEASURED if getattr(disk, name)] + ["skews"] * any(len(row) > 2 for row in disk.zones)
         if strange:

@@ -54,13 +54,25 @@ GROUPS = {
 }
 #: Functions of `fs` whose name is gone or means another thing now, and where to find what it meant.
 RENAMED = {"cut_power": "it is fs.crash now", "lab": "it is fs.tiny_drive now", "crash": "a pool's database is crashed by fs.pool_crash"}
+#: Names that others have for functions of `fs`, and what does the same here.
+OTHER_NAMES = {
+    "merge": "fs.join joins two tables",
+    "plot": "results are drawn by their method plot",
+    "simulate": "fs.join, fs.pool_run and fs.trace_replay simulate",
+    "list_devices": "fs.device_list lists devices",
+    "presets": "fs.device_list lists presets",
+    "read_csv": "operations take paths of files",
+}
 #: Arguments of pandas' joins, and what stands for each here.
 WORDS_OF_PANDAS = {
-    "left_on": "give on='LEFT_COLUMN=RIGHT_COLUMN'",
-    "right_on": "give on='LEFT_COLUMN=RIGHT_COLUMN'",
-    "left": "tables are r and s",
-    "right": "tables are r and s",
-    "how": "all joins are inner joins",
+    "left_on": "on='LEFT_COLUMN=RIGHT_COLUMN' names both columns",
+    "right_on": "on='LEFT_COLUMN=RIGHT_COLUMN' names both columns",
+    "left": "the arguments r and s are the two tables",
+    "right": "the arguments r and s are the two tables",
+    "how": "every join is an inner join",
+    "left_index": "on names a column; make one of the index with reset_index()",
+    "right_index": "on names a column; make one of the index with reset_index()",
+    "suffixes": "a column of s whose name is taken gets the suffix _s",
 }
 #: Former names of options and arguments, each with what it is called now: the first of these that the operation has.
 FORMER_OPTIONS = {

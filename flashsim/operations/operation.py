@@ -70,8 +70,8 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         unknown = [name for name in kwargs if name not in accepted]
         if unknown and (now := name_now(unknown[0], accepted)):
             raise InvalidParameterError(unknown[0], "not an argument", f"it is {now} now") from None
-        if unknown and "on" in accepted and unknown[0] in WORDS_OF_PANDAS:
-            raise InvalidParameterError(unknown[0], "not an argument", WORDS_OF_PANDAS[unknown[0]]) from None
+        if unknown and "on" in accepted:
+            refuse_words_of_pandas(unknown)
         if unknown and title in RENAMED:
             bound = f"fs.{title} takes {', '.join(accepted)}; {RENAMED[title]}"
             raise InvalidParameterError(unknown[0], "not an argument", bound) from None
@@ -83,8 +83,15 @@ def bind(of_function: Signature, args: Sequence[Any], kwargs: Mapping[str, Any],
         given = {*list(accepted)[: len(args)], *kwargs}
         for name, each in accepted.items():
             if each.default is each.empty and each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and name not in given:
-                raise InvalidParameterError(name, "not given", "it is needed") from None
+                raise InvalidParameterError(name, "not given", "it is required") from None
         raise FlashsimError(f"{title}: {problem}") from None
+
+
+def refuse_words_of_pandas(names: Iterable[str]) -> None:
+    """Refuse arguments of pandas' joins; the message names what stands for each here."""
+    for name in names:
+        if name in WORDS_OF_PANDAS:
+            raise InvalidParameterError(name, "not an argument", WORDS_OF_PANDAS[name]) from None
 
 
 def holds(value: Any, name: str) -> bool:
@@ -172,7 +179,7 @@ def _parse(parse: Parse, value: Any, name: str) -> Any:
     except FlashsimError:
         raise
     except Exception as problem:  # of a kind that nobody thought of
-        raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "no such value is taken") from problem
+        raise InvalidParameterError(name, f"an object of type {type(value).__name__}", "values of this type are not accepted") from problem
 
 
 def perform(function: Callable[..., R], given: Mapping[str, Any], titles: Mapping[str, str]) -> R:

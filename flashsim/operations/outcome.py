@@ -109,17 +109,19 @@ class Outcome:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "result" not in self.__dict__:  # protocols of copies and displays; an object that is being made
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise UnknownAttributeError(f"{type(self).__name__}: it has no {name}; {self._instead_of(name)}")
+        raise UnknownAttributeError(f"{type(self).__name__} has no {name}; {self._instead_of(name)}")
 
     def _instead_of(self, name: str) -> str:
         """What does what an attribute of this name would do."""
         if name in _OF_FRAMES or hasattr(frame([]), name):
-            return f"the result as a DataFrame is .summary(){'' if name in _OF_FRAMES else f', and .summary().{name} is pandas'}"
+            return f".summary() is the result as a DataFrame{'' if name in _OF_FRAMES else f': .summary().{name}'}"
         columns = [str(each) for each in self.summary()]
         known = [each for each in dir(self) if not each.startswith("_")]
         times = [each for each in columns if each.endswith(("_s", "_ms", "_us", "_ns"))]
-        if name in columns or (name in _TIMES and times):
-            return f"columns of .summary() are {', '.join([name] if name in columns else times)}"
+        if name in columns:
+            return f"it is a column: .summary()['{name}']"
+        if name in _TIMES and times:
+            return f"times are columns of .summary(): {', '.join(times)}"
         close = get_close_matches(name, {*known, *columns}, n=3, cutoff=0.5)
         return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}"
 
@@ -136,7 +138,7 @@ class Outcome:
 
     def plot(self, path: str | PathLike[str] | None = None, *, force: bool = False) -> Picture:
         """Draw the result, and write the picture into a file if one is named (.svg, .png or .pdf), which `force` replaces."""
-        picture = Picture(_drawn(self))
+        picture = Picture(_picture_with_title(self))
         if path is not None:
             picture.save(path, force=force)
         return picture
@@ -210,7 +212,7 @@ def _write_table(outcome: Outcome, target: Path, path: Path) -> None:
     summary.to_csv(target, index=False) if path.suffix == ".csv" else summary.to_parquet(target, index=False)
 
 
-def _drawn(outcome: Outcome) -> Figure:
+def _picture_with_title(outcome: Outcome) -> Figure:
     """The picture of an outcome; its title is the outcome's if its axes have none."""
     figure = outcome._draw()
     if not figure.get_suptitle() and not any(axes.get_title(loc) for axes in figure.axes for loc in ("left", "center", "right")):
@@ -222,7 +224,7 @@ def _drawn(outcome: Outcome) -> Figure:
 def _write_picture(outcome: Outcome, target: Path, path: Path) -> None:
     from flashsim.experiments.presentation.plots import save
 
-    save(_drawn(outcome), target, path.suffix)
+    save(_picture_with_title(outcome), target, path.suffix)
 
 
 JSON = OutputFile("--json", "FILE", "Also write the result as JSON.", _write_json)

@@ -136,7 +136,7 @@ class Relation:
         types, at = (np.zeros((len(numbers), len(names)), np.int64) for _ in range(2))
         damaged = locate_values(data, starts, ends, types, at)
         if damaged >= 0:
-            raise DamagedFileError(f"{self.title}: row {numbers[damaged]} is no record")
+            raise DamagedFileError(f"{self.title}: row {numbers[damaged]} is not a record")
         columns = [names.index(name) for name in attributes]
         arrays = [stored_values(data, types[:, column].copy(), at[:, column].copy()) for column in columns]
         return pa.table(dict(zip(attributes, arrays, strict=True)))

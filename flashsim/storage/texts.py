@@ -220,7 +220,7 @@ def _spell_times(column: pa.Array) -> list[str | None]:
 
 def _number(text: str, kind: pa.DataType) -> int:
     match = _SPELLED.fullmatch(text)
-    problem = SchemaError(f"{shorten(text)!r} is no {kind}")
+    problem = SchemaError(f"{shorten(text)!r} is not a value of type {kind}")
     if not match or len(match[1]) > len("292277026596"):
         raise problem
     year, month, day = int(match[1]), int(match[2]), int(match[3])

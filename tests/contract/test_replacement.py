@@ -246,7 +246,7 @@ def fails(pool: PlainPool) -> None:
         (PLAIN + "WORDS = 10**9", "WORDS of '.*' is 1000000000, but it must be a whole number from 0 to 32"),
         (PLAIN + "PARAMETERS = {'k': 5}", "PARAMETERS of '.*' must have a flashsim.core.replacement.Parameter for each name"),
         (PLAIN + "COLUMNS = lambda values: values['k']", "COLUMNS of '.*' failed with KeyError: 'k'"),
-        (KERNELS + "hit = 5", "hit of '.*' is no function"),
+        (KERNELS + "hit = 5", "hit of '.*' is not a function"),
         (PLAIN + "COLUMNS = -1", "COLUMNS of '.*' is -1, but it must be a whole number from 0 to 61"),
         (PLAIN + NINE, "the length of PARAMETERS of '.*' is 9, but it must be a whole number from 0 to 8"),
         pytest.param(

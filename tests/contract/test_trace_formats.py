@@ -149,13 +149,13 @@ def test_columns_are_told_by_name_or_by_options(tmp_path: Path) -> None:
         ("a,b\n1,2\n", "offset=a:ells", "columns: 'offset=a:ells', but a unit is needed, of "),
         ("a,b\n1,2\n", "offset=a:bytes,length=a:bytes", "no two roles"),
         ("a,b\n1,2\n", "where=a", "columns: 'where=a'"),
-        ("offset,size,op\n1,2,jump\n", "", "line 2: op is no operation"),
+        ("offset,size,op\n1,2,jump\n", "", "line 2: op is not an operation"),
         ("offset,size\n1,\n", "", "line 2: size is empty"),
         ("offset,size,op\n1,0,R\n", "", "line 2: size: it moves no byte"),
-        ("offset,size\n1,2\n1,x\n", "", "line 3: column size: 'x' is no whole number"),
+        ("offset,size\n1,2\n1,x\n", "", "line 3: column size: 'x' is not a whole number"),
         ('offset,size,file\n1,2,a\n1,2,"b\n1,2,c\n1,2,d"\n', "", "line 5"),
         ("offset,size,file\n1,2,\x80\n", "", "line 2"),
-        ("timestamp,offset,size\n2023-01-01 00:00:00,1,2\n2023-13-01 00:00:00,1,2\n", "", "line 3: timestamp is no date and time"),
+        ("timestamp,offset,size\n2023-01-01 00:00:00,1,2\n2023-13-01 00:00:00,1,2\n", "", "line 3: timestamp is not a date and time"),
         ("offset,size_kib\n1,0.0001\n", "", "line 2: size_kib must be whole bytes"),
         ("offset,size\n1,2\n1,2,3\n", "", "line 3"),
     ],
@@ -265,7 +265,7 @@ def test_what_a_format_cannot_hold_is_refused_and_leaves_nothing(name: str, colu
 def test_foreign_files_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(content)
-    with pytest.raises(DamagedFileError, match="no format that can be told"):
+    with pytest.raises(DamagedFileError, match="no recognizable format"):
         recognise(path)
 
 
@@ -369,10 +369,10 @@ def test_frames_of_other_packers_are_read(pack: str, examples: dict[str, Path], 
 def test_what_cannot_be_unpacked_is_named(tmp_path: Path) -> None:
     with ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a", "1,2\n")
-    with pytest.raises(DamagedFileError, match="no format that can be told: zip packed it; unpack it first"):
+    with pytest.raises(DamagedFileError, match="no recognizable format: zip packed it; unpack it first"):
         recognise(tmp_path / "a.zip")
     (tmp_path / "a").touch()
-    with pytest.raises(DamagedFileError, match="no format that can be told: it is empty"):
+    with pytest.raises(DamagedFileError, match="no recognizable format: it is empty"):
         recognise(tmp_path / "a")
 
 

@@ -171,7 +171,7 @@ def test_pages_of_other_machines(damaged: Damaged) -> None:
         (18, b"\x20\x04", "its numbers are big-endian"),
         (18, b"\x04\x40", "its pages are of 16384 B, but only those of 8192 B are read"),
         (18, b"\x03\x20", "its pages are of layout 3, before PostgreSQL 8.3"),
-        (18, b"\x05\x21", "it is no PostgreSQL relation file"),
+        (18, b"\x05\x21", "it is not a PostgreSQL relation file"),
     ):
         path.write_bytes(damaged.whole[:change_at] + value + damaged.whole[change_at + len(value) :])
         assert told in refusal(one)
@@ -188,7 +188,7 @@ def test_segments(damaged: Damaged, tmp_path: Path) -> None:
         assert damaged.read(pieces[0]) == damaged.rows
         if length == 7:
             path.with_name("16385.2").rename(tmp_path / "kept")
-            assert "16385.2: there is no such file, but segments after it" in refusal(f"pg:{path}:{DEFINITION}")
+            assert "16385.2: this segment is missing, but later ones exist" in refusal(f"pg:{path}:{DEFINITION}")
             path.with_name("16385.2").write_bytes(pieces[2][:-PAGE_SIZE])
             assert "only the last is shorter" in refusal(f"pg:{path}:{DEFINITION}")
             path.with_name("16385.2").write_bytes(pieces[2][:-5])
@@ -205,7 +205,7 @@ def test_what_is_no_table(others: dict[str, Path]) -> None:
         assert "it is an index or a sequence" in refusal(f"pg:{others[name]}:CREATE TABLE t (a int)")
     assert "name that file instead" in refusal(f"pg:{others['t']}_fsm:{DEFINITION}")
     assert "there is no such file" in refusal(f"pg:{others['t'].with_name('1')}:{DEFINITION}")
-    assert "it is no file" in refusal(f"pg:{others['t'].parent}:{DEFINITION}")
+    assert "it is not a file" in refusal(f"pg:{others['t'].parent}:{DEFINITION}")
 
 
 def test_more_than_memory_holds(damaged: Damaged, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_values_outside_rows_are_named(others: dict[str, Path]) -> None:
         (DEFINITION.replace("f bool", "f bool NOT NULL"), "column f: it has no value in some row"),
         (DEFINITION.replace("varchar(300)", "varchar(50)"), "column b: a text of 289 characters, but its definition says 50"),
         (DEFINITION.replace("varchar(300)", "char(300)"), "column b: a text of 0 characters, but its definition says 300"),
-        (DEFINITION.replace("varchar(300)", "numeric"), "column b: a value is no numeric"),
+        (DEFINITION.replace("varchar(300)", "numeric"), "column b: a value is not a numeric"),
         (DEFINITION.replace("12, 3", "12, 2"), "column e: a value has 3 digits before and 3 after the point"),
         (DEFINITION.replace("c numeric", "c jsonb"), "column c of table t is of type jsonb, but only bool,"),
         (DEFINITION.replace("c numeric", "c int[]"), "column c of table t is of type int []"),
@@ -266,7 +266,7 @@ def test_a_file_of_several_definitions(others: dict[str, Path], tmp_path: Path) 
     assert open_source(f"pg:{others['t']}:{tmp_path / 'd.sql'}:t").rows == 1286
     with pytest.raises(UnknownNameError, match="did you mean t or u|known: t, u"):
         open_source(f"pg:{others['t']}:{tmp_path / 'd.sql'}:v")
-    assert "nothing tells its columns" in refusal(f"pg:{others['t']}")
+    assert "its columns are unknown" in refusal(f"pg:{others['t']}")
     assert "none.sql: there is no such file" in refusal(f"pg:{others['t']}:none.sql")
 
 
@@ -294,6 +294,6 @@ def test_cluster_files(others: dict[str, Path], postgresql: Cluster, tmp_path: P
     size_at = whole.index(struct.pack("<d", 1234567.0)) + 8
     for content in (b"", whole[:100], whole[::-1], bytes(PAGE_SIZE)):
         control.write_bytes(content)
-        assert "it is no control file" in refusal(one)
+        assert "it is not a control file" in refusal(one)
     control.write_bytes(whole[:size_at] + struct.pack("<I", 16384) + whole[size_at + 4 :])
     assert "its pages are of 16384 B" in refusal(one)

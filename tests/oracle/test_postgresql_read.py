@@ -306,7 +306,7 @@ def test_rows_that_several_transactions_hold(postgresql: Cluster) -> None:
         shutil.copytree(postgresql.data / "pg_xact", copy.parents[1] / "pg_xact")
         with pytest.raises(MissingFileError, match="several transactions held a row while one changed it"):
             open_source(f"pg:{shutil.copy(path, copy)}:{definition}")
-        for content, told in ((b"", "no pg_multixact/offsets tells"), (bytes(8192), "it tells of no transactions that held rows as group")):
+        for content, told in ((b"", "no pg_multixact/offsets says"), (bytes(8192), "it lists no transactions that held rows as group")):
             (copy.parents[1] / "pg_multixact" / "offsets").mkdir(parents=True, exist_ok=True)
             (copy.parents[1] / "pg_multixact" / "offsets" / "0000").write_bytes(content)
             with pytest.raises(FlashsimError, match=told):

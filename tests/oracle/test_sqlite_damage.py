@@ -97,14 +97,14 @@ def test_truncated_anywhere(tmp_path: Path) -> None:
     whole = database(path, "small")
     for size in [*range(0, 700, 23), *range(700, len(whole), 509)]:
         path.write_bytes(whole[:size])
-        with pytest.raises(DamagedFileError, match=r"x\.db: it is (truncated|no SQLite database)"):
+        with pytest.raises(DamagedFileError, match=r"x\.db: it is (truncated|not a SQLite database)"):
             open_source(f"{path}:t")
 
 
 def test_foreign_and_encrypted_files(tmp_path: Path) -> None:
     for content in (b"", b"SQLite format 3", b"SQLite format 2\0" * 64, bytes(8192), random.Random(1).randbytes(8192), b"a,b\n1,2\n" * 100):
         (tmp_path / "x.db").write_bytes(content)
-        with pytest.raises(DamagedFileError, match="it is no SQLite database"):
+        with pytest.raises(DamagedFileError, match="it is not a SQLite database"):
             open_source(f"{tmp_path / 'x.db'}:t")
     for missing in (tmp_path / "y.db", tmp_path / "folder.db"):
         if missing.stem == "folder":

@@ -227,7 +227,7 @@ def _product(expression: str) -> Callable[[int], Any] | None:
         ("string_a AND bool_a", "large_string is neither true nor false"),
         ("abs(int64_a)", "a result, or a value on the way to it, is beyond its type"),
         ("decimal38_a + decimal38_b", "a result, or a value on the way to it, is beyond its type"),
-        ("date32_a = 'today'", "'today' is no date32[day]"),
+        ("date32_a = 'today'", "'today' is not a value of type date32[day]"),
         ("string_a LIKE string_b", "a pattern is a literal text"),
     ],
 )

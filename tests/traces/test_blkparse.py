@@ -190,7 +190,7 @@ def test_actions_of_two_letters_and_texts_between_events_are_no_requests(tmp_pat
     found = table(tmp_path / "a")
     assert recognise(tmp_path / "a") == "blkparse" and (found.num_rows, found.column("arrival").to_pylist()) == (1, [0])
     (tmp_path / "a").write_text(line("Q", "R") + between + "what is this?\n" + line("Q", "R"))
-    with pytest.raises(DamagedFileError, match="a, line 10: it is no event"):
+    with pytest.raises(DamagedFileError, match="a, line 10: it is not an event"):
         table(tmp_path / "a")
 
 

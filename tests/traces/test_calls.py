@@ -175,7 +175,7 @@ def test_files_are_read_as_they_were_written_or_refused(tmp_path: Path) -> None:
     with pytest.raises(DamagedFileError, match="cannot be read as a recording"):
         Recording.read(path)
     pq.write_table(pa.table({"a": [1]}), path)
-    with pytest.raises(DamagedFileError, match="no recording of a program"):
+    with pytest.raises(DamagedFileError, match="not a recording of a program"):
         Recording.read(path)
     with pytest.raises(MissingFileError):
         Recording.read(tmp_path / "nowhere.parquet")
@@ -193,5 +193,5 @@ def test_what_perf_lost_is_said_and_threads_and_forks_are_followed() -> None:
     found = [(row["process"], row["path"], row["offset"], row["result"]) for row in recording.table.to_pylist()]
     assert found == [(7, "/a", 0, 100), (7, None, None, 8), (8, "/a", 100, 5)]
     assert recording.missed == ["calls that perf lost: LOST 12 events!"]
-    with pytest.raises(DamagedFileError, match="run.txt, line 2: it is no line of perf trace: 'no line'"):
+    with pytest.raises(DamagedFileError, match="run.txt, line 2: it is not a line of perf trace: 'no line'"):
         recording_of([lines[0], "no line"], Path("run.txt"))

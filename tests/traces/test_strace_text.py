@@ -226,9 +226,9 @@ GOOD = '1 creat("/a", 0644) = 3\n1 write(3, "a", 1) = 1\n'
         (GOOD + "1 fsync(3\n1 fsync(3) = 0\n", "line 3: it is cut short"),
         (GOOD + '1 write(2, "a", 1\n', "line 3: the call that it belongs to is cut short"),
         (GOOD + "1 00:00:01 fsync(3) = 0\n", "line 3: its time is of another kind"),
-        (GOOD + "what is this?\n", "line 3: it is no line of strace, whose lines option -o"),
+        (GOOD + "what is this?\n", "line 3: it is not a line of strace, whose lines option -o"),
         (GOOD + '1 write(3, "", 99999999999999999999) = 1\n', "line 3: it has numbers that no call has"),
-        (GOOD + "1 fsync() = 0\n", "line 3: it is no call that can be read"),
+        (GOOD + "1 fsync() = 0\n", "line 3: it is not a call that can be read"),
         ("1 getpid() = 1\n1 +++ exited with 0 +++\n", "has no request, read as strace"),
     ],
 )

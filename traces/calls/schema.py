@@ -124,7 +124,7 @@ class Recording:
             about = json.loads((table.schema.metadata or {})[KEY])
             table = table.select(SCHEMA.names).cast(SCHEMA)
         except KeyError:
-            raise DamagedFileError(f"{path}: it is no recording of a program (flashsim record makes one)") from None
+            raise DamagedFileError(f"{path}: it is not a recording of a program (flashsim record makes one)") from None
         except (pa.ArrowException, OSError, TypeError, ValueError) as problem:
             raise DamagedFileError(f"{path}: it cannot be read as a recording: {str(problem).splitlines()[0]}") from problem
         if about.get("version") != VERSION:

@@ -90,7 +90,7 @@ class StraceReader:
         for number, line in enumerate(lines, 1):
             match = _LINE.match(line.rstrip("\n"))
             if match is None:
-                raise DamagedFileError(f"strace: line {number}: it is no line of a recorded call: {line[:60]!r}")
+                raise DamagedFileError(f"strace: line {number}: it is not a line of a recorded call: {line[:60]!r}")
             yield from self.line(int(match[1]), int(match[2]) * SECONDS + int(match[3]), match[4])
         yield from self.remainder()
 

@@ -90,7 +90,7 @@ def page_trace(source: Source, page_size: int = PAGE_SIZE) -> PageTrace:
     own, of_requests = PAGE_FORMATS.names(), FORMATS.names()
     fitting = candidates(path, [each for each in own if name in ("", each)], PAGE_FORMATS.load)
     if not name and (why := doubts(path, fitting, PAGE_FORMATS.load)):
-        raise errors.DamagedFileError(f"trace: {path} has no format that can be told: " + why)
+        raise errors.DamagedFileError(f"trace: {path} has no recognizable format: " + why)
     kind, _, columns = name.partition(":")
     if kind == "csv" and re.match(r"\s*(page|write)\s*=", columns):
         load_page_format(name)

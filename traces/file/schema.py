@@ -109,7 +109,7 @@ def open_trace(path: str | Path) -> pq.ParquetFile:
             raise MissingFileError(f"trace: no file at {path}") from problem
         raise DamagedFileError(f"trace: {path} cannot be read: {problem}".split("\n", 1)[0]) from problem
     except DAMAGE as problem:
-        raise DamagedFileError(f"trace: {path} is no Parquet file or is damaged: {problem}".split("\n", 1)[0]) from problem
+        raise DamagedFileError(f"trace: {path} is not a Parquet file or is damaged: {problem}".split("\n", 1)[0]) from problem
     version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY)
     if version is None:
         raise DamagedFileError(f"trace: {path} is a Parquet file, but no flashsim trace")

@@ -210,7 +210,7 @@ def _instants(lines: _text.Lines, column: TraceColumn) -> tuple[Integers, _text.
             times[row] = -1
             with suppress(pa.ArrowInvalid):
                 times[row : row + 1] = _nanoseconds(zoned[row : row + 1])
-    lines.refuse((times < 0) | (times >= units.NEVER), f"{column.name} is no date and time of ISO 8601 from 1970 to 2115")
+    lines.refuse((times < 0) | (times >= units.NEVER), f"{column.name} is not a date and time of ISO 8601 from 1970 to 2115")
     return times, known
 
 

@@ -155,7 +155,7 @@ def _fault(line: str, columns: Types, delimiter: str, nulls: Sequence[str], quot
             if not pa.types.is_string(kind):
                 table(word.encode() + b"\n", {name: kind}, delimiter, nulls)
         except pa.ArrowInvalid:
-            return f"column {name}: {word[:60]!r} is no {'whole number of 64 bits' if pa.types.is_integer(kind) else 'number'}"
+            return f"column {name}: {word[:60]!r} is not a {'whole number of 64 bits' if pa.types.is_integer(kind) else 'number'}"
     return f"{line[:60].strip()!r} is not {delimiter.join(columns)}"
 
 

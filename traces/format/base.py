@@ -147,7 +147,7 @@ def candidates(path: str | Path, names: Collection[str] | None = None, load: Cal
     """The names of all formats that a file could have, of this family or of some names of another; errors as of `recognise`."""
     path = Path(path)
     if not path.is_file():
-        raise MissingFileError(f"trace: {'it is no file' if path.exists() else 'no file at'} {path}")
+        raise MissingFileError(f"trace: {'it is not a file' if path.exists() else 'no file at'} {path}")
     try:
         fitting = [name for name in (FORMATS.names() if names is None else names) if load(name).recognise(path)]
     except OSError as problem:
@@ -170,7 +170,7 @@ def unknown_file(path: Path, names: Collection[str]) -> DamagedFileError:
         return DamagedFileError(f"trace: {path} is {advice}")
     known = f"known are {', '.join(names)}; which column of a table is what, " + option("format") + " csv " + option("columns") + " says"
     what = unpack_first(path) or ("it is empty" if not path.stat().st_size else known)
-    return DamagedFileError(f"trace: {path} has no format that can be told: " + what)
+    return DamagedFileError(f"trace: {path} has no recognizable format: " + what)
 
 
 def recognise(path: str | Path) -> str:
@@ -183,7 +183,7 @@ def recognise(path: str | Path) -> str:
     """
     path, names = Path(path), candidates(path)
     if why := doubts(path, names, load_format):
-        raise DamagedFileError(f"trace: {path} has no format that can be told: " + why)
+        raise DamagedFileError(f"trace: {path} has no recognizable format: " + why)
     if not names:
         raise unknown_file(path, FORMATS.names())
     return names[0]

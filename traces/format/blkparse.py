@@ -41,7 +41,7 @@ _MAJOR, _MINOR, _TIME, _ACTION, _OPERATION, _FLAGS, _SECTOR, _SECTORS = range(8)
 _COLUMNS = 8
 # How a scan ends: at the end of the text, at a line that is no event, at a number that is too large, at an unknown operation or action.
 _WHOLE, _NO_EVENT, _TOO_LARGE, _NO_OPERATION, _NO_ACTION = range(5)
-_WHY = {_NO_EVENT: "it is no event that blkparse prints", _TOO_LARGE: "a number is too large"}
+_WHY = {_NO_EVENT: "it is not an event that blkparse prints", _TOO_LARGE: "a number is too large"}
 _WHY |= {_NO_OPERATION: "its operation has letters that are not known", _NO_ACTION: "its action is not known"}
 #: Letters of actions that are no request's: bounced, merged (F, M), got, inserted, plugged, slept, unplugged (T, U), split, remapped.
 _OTHER_ACTIONS = b"ABFGIMPSTUX"

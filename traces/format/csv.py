@@ -28,7 +28,7 @@ from traces.format.base import Example, Format
 from traces.references.base import expand
 
 TITLE = "CSV with a header of names"
-LEAVES_OUT = "columns that are no part of a request"
+LEAVES_OUT = "columns that are not part of a request"
 GENERIC = True
 EXAMPLE = Example(
     b"time_us,disk,op,lba,size_kib,latency_ms,note\n12,1,Read,8,4,0.5,a\n15.5,0,W,16,0.5,,b\n",
@@ -49,7 +49,7 @@ def _with_unit(role: str, name: str, unit: str) -> TraceColumn:
     if role == "operation":
         operations = dict(zip(unit.split("/") if unit else (), (READ, WRITE, TRIM, FLUSH), strict=False))
         wrong = (
-            f"is no operation ({'/'.join(operations or ('R', 'W'))}); name others with "
+            f"is not an operation ({'/'.join(operations or ('R', 'W'))}); name others with "
             + option("columns")
             + f" operation={name}:READ/WRITE"
         )

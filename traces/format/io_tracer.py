@@ -57,7 +57,7 @@ def _events(lines: Iterable[str], source: Path, names: str, more: Mapping[int, l
         if not fields or (number == 1 and fields[0] == "timestamp"):
             continue
         if len(fields) < len(columns) or not re.fullmatch(_TIME, fields[0]):
-            raise DamagedFileError(f"trace: {source}, line {number}: it is no event of io-tracer: {','.join(fields)[:60]!r}")
+            raise DamagedFileError(f"trace: {source}, line {number}: it is not an event of io-tracer: {','.join(fields)[:60]!r}")
         yield number, dict(zip(columns, fields, strict=False))
 
 
@@ -81,7 +81,7 @@ def _calls(lines: Iterable[str], source: Path, missed: dict[str, set[str]]) -> I
             if not is_possible(row):
                 raise ValueError
         except ValueError:
-            raise DamagedFileError(f"trace: {source}, line {number}: it is no event of io-tracer: {event!s:.60}") from None
+            raise DamagedFileError(f"trace: {source}, line {number}: it is not an event of io-tracer: {event!s:.60}") from None
         name, thread = event["operation"], row["thread"]
         if name in _UNSEEN:
             missed.setdefault("what events did", set()).add(name)

@@ -86,7 +86,7 @@ def _rows(reader: StraceReader, source: Path, lines: Iterable[str]) -> Iterator[
         if line.startswith("LOST"):
             reader.missed.setdefault("calls that perf lost", set()).add(line.strip())
         elif match or (line.strip() and not line.startswith("#")):
-            raise DamagedFileError(f"trace: {source}, line {number}: it is no line of perf trace: {line[:60]!r}")
+            raise DamagedFileError(f"trace: {source}, line {number}: it is not a line of perf trace: {line[:60]!r}")
 
 
 def _rows_of(

@@ -96,7 +96,7 @@ class _StraceText:
             except DamagedFileError as problem:
                 why = str(problem)
             except (ValueError, LookupError, TypeError, OverflowError):
-                why = "it is no call that can be read"
+                why = "it is not a call that can be read"
             if why:
                 raise DamagedFileError(f"trace: {self.source}, line {number}: {why}: {line.strip()[:60]!r}")
             yield from rows
@@ -116,7 +116,7 @@ class _StraceText:
             return
         match = _LINE.fullmatch(line)
         if match is None:
-            raise DamagedFileError("it is no line of strace, whose lines option -o keeps apart from what a program prints")
+            raise DamagedFileError("it is not a line of strace, whose lines option -o keeps apart from what a program prints")
         text = _encode(match["text"])
         if not _ENDS.search(text):
             if not re.match(r"writev?\([12]\b", text):

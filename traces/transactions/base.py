@@ -168,7 +168,7 @@ def scale_stream(stream: TransactionStream, factor: float) -> TransactionStream:
     if isinstance(stream, CutReferences) and isinstance(stream.source, Generated):
         source = _scale(stream.source, _SCALES, factor)
         return dataclasses.replace(stream, source=source, pages=source.most_pages or stream.pages)
-    raise errors.InvalidParameterError("scale", factor, "what was recorded is as large as it is")
+    raise errors.InvalidParameterError("scale", factor, "a recording cannot be scaled")
 
 
 def _scale(declared: Declared, names: Collection[str], factor: float) -> Declared:

@@ -83,9 +83,9 @@ def bench(device: str, options: Options, method: uflip.Method, progress: Progres
     grid = _grid(options)
     if is_path(device):
         if options.precondition:
-            raise RefusedError(f"precondition: {device} is no preset; only simulated drives are brought into a state in no time")
+            raise RefusedError(f"precondition: {device} is not a preset; only simulated drives are put into a state at once")
         if draw:
-            raise RefusedError(f"timeline: {device} is no preset; what happens inside is known of simulated drives only")
+            raise RefusedError(f"timeline: {device} is not a preset; only simulated drives show their internal activity")
         return _real(Path(device), options, grid, method, progress)
     preset = presets.load(device)
     if not options.precondition or tuple(options.only) != ("read",):

@@ -36,7 +36,7 @@ def read(path: Path, state: str = "steady") -> list[DriveFigure]:
     except OSError as problem:
         raise MissingFileError(f"figures: cannot read {path}: {problem.strerror}") from problem
     except UnicodeDecodeError:
-        raise DamagedFileError(f"figures: {path} is no text") from None
+        raise DamagedFileError(f"figures: {path} is not a text file") from None
     try:
         if path.suffix == ".toml":
             rows: Any = tomllib.loads(text).get("figures")

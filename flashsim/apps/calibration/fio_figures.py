@@ -139,7 +139,7 @@ def _log_rows(jobs: Sequence[FioJob], operation: str, kind: str, path: Path) -> 
             lines = [line for line in read_text(log).splitlines() if line]
             rows = np.loadtxt(lines, delimiter=",", usecols=(0, 1, 2), ndmin=2) if lines else np.zeros((0, 3))
         except (ValueError, OSError) as problem:
-            raise DamagedFileError(f"figures: {log} is no log of fio: {str(problem).splitlines()[0]}") from None
+            raise DamagedFileError(f"figures: {log} is not a log of fio: {str(problem).splitlines()[0]}") from None
         if not np.isin(rows[:, 2], [OPERATIONS[name] for name in job.operations]).all():
             if not is_named:
                 return None

@@ -64,7 +64,7 @@ class FioJob:
         if "mixed" in self.result:
             return "its reads and writes are counted together (unified_rw_reporting)"
         if not self.operations:
-            return f"its rw={self.order} is no load of reads, of writes or of both, in order or at random"
+            return f"its rw={self.order} is not a load of reads, writes or both, in order or at random"
         besides = [name for name in (*_BOTH, "trim") if name not in self.operations and self.result.get(name, {}).get("total_ios")]
         if besides:
             return f"its rw={self.order} has {besides[0]}s besides, as with verify or trim"

@@ -163,7 +163,7 @@ def identify(
     source = presets.load(base)
     flash = source.flash
     if flash is None or source.array is not None:
-        raise RefusedError(f"preset: {source.name} is {'several drives' if flash else 'no flash drive'}")
+        raise RefusedError(f"preset: {source.name} is {'several drives' if flash else 'not a flash drive'}")
     origins = {"capacity": "as given"} if capacity else {}
     if capacity:
         flash = replace(

@@ -69,7 +69,7 @@ def source_of(path: Path) -> list[str]:
     except OSError as problem:
         raise SubmissionError(f"{path} cannot be read: {problem.strerror or problem}") from problem
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise SubmissionError(f"{path} is no notebook: {type(problem).__name__}") from problem
+        raise SubmissionError(f"{path} is not a notebook: {type(problem).__name__}") from problem
 
 
 def _imports(source: str) -> list[str]:
@@ -266,7 +266,7 @@ class Submission:
         except RecursionError as problem:
             raise SubmissionError("its answer is nested too deeply") from problem
         except ValueError as problem:
-            raise SubmissionError("its answer is no JSON") from problem
+            raise SubmissionError("its answer is not JSON") from problem
         match message:
             case {"breach": str(kind), "what": str(what)}:
                 raise SubmissionError(f"stopped: it reached for {kind} ({what})")

@@ -214,7 +214,7 @@ def load(name: str) -> Paper:
     unknown = [f"'{each.exhibit}' of claim {each.id}" for each in claims if each.exhibit not in (None, *modules)]
     unknown += [f"'{each}' of the experiments" for each in paper.experiments if each not in modules]
     if unknown:
-        raise DamagedFileError(f"{path}: exhibit {unknown[0]} is none of its exhibits")
+        raise DamagedFileError(f"{path}: exhibit {unknown[0]} is not one of its exhibits")
     return paper
 
 
@@ -224,7 +224,7 @@ def _read_fields(kind: type[Any], entry: Mapping[str, Any], other: Collection[st
     said = {name: entry[name] for name in hints if name in entry and name not in other}
     for name, value in said.items():
         if not _is(value, hints[name]):
-            raise TypeError(f"{name} = {value!r} is not of the kind that is asked for")
+            raise TypeError(f"{name} = {value!r} is not of the required kind")
     return said
 
 

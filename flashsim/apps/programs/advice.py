@@ -270,7 +270,7 @@ def advise(study: AdviceStudy, what: Survey, settings: Settings, progress: Progr
         The trace has no times; an argument is out of its bounds.
     """
     if not what.timed:
-        raise InvalidParameterError("trace", study.name, "it does not say when requests arrived, so that it is no load that could grow")
+        raise InvalidParameterError("trace", study.name, "it does not say when requests arrived, so it is not a load that could grow")
     if study.repeats < 1:
         raise InvalidParameterError("repeats", study.repeats, "it must be at least 1")
     warn_of(what, what.pace())

@@ -91,7 +91,7 @@ class FileContent:
         self.path = path
         is_new = not path.exists()
         if not is_new and not path.is_file():
-            raise RefusedError(f"content: {path} is no regular file")
+            raise RefusedError(f"content: {path} is not a regular file")
         try:
             self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as problem:

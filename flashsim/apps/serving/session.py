@@ -73,7 +73,7 @@ def at_path(path: Path, force: bool) -> Iterator[Address]:
     if os.path.lexists(path):
         _check_dead(path)
         if not force:
-            raise RefusedError(f"socket: {path} was left behind by a server that is gone; add " + FORCE + " to replace it")
+            raise RefusedError(f"socket: {path} was left behind by a server that has ended; add " + FORCE + " to replace it")
         path.unlink()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as bound:
         try:
@@ -103,7 +103,7 @@ def _listen_at(bound: socket.socket, path: Path) -> None:
 
 def _check_dead(path: Path) -> None:
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise RefusedError(f"socket: {path} exists and is no socket")
+        raise RefusedError(f"socket: {path} exists and is not a socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
         try:

@@ -50,7 +50,7 @@ class StoredTable:
     def of(cls, name: str, records: Records, page_size: int, page_format: str) -> StoredTable:
         for column, attribute in zip(records.names, records.attributes(), strict=True):
             if pa.types.is_union(attribute.kind) or pa.types.is_duration(attribute.kind):
-                raise SchemaError(f"table {name}: column {column} is of type {attribute.kind}, of which queries know nothing")
+                raise SchemaError(f"table {name}: column {column} is of type {attribute.kind}, which queries do not support")
         codes = np.broadcast_to(np.int32(0), records.rows)
         return cls(name, heap_file(Relation(name, records.names[0], codes, records), page_size, page_format=page_format), records)
 

@@ -261,7 +261,7 @@ def stage_of(text: str) -> Stage:
         raise UnknownNameError(f"parameter of {name}", min(unknown), known)
     for each, parameter in known.items():
         if parameter.default is Parameter.empty and each not in values:
-            raise InvalidParameterError(f"{each} of {name}", "missing", "it is needed")
+            raise InvalidParameterError(f"{each} of {name}", "missing", "it is required")
     return Stage(name, values, rest)
 
 

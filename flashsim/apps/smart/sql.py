@@ -278,7 +278,7 @@ class _Binder:
                 for each, name in zip(groups, keys.values(), strict=True):
                     if isinstance(each, exp.Column) and self._column(each) == self._column(node):
                         return Column(name)
-                raise SchemaError(f"query: column {node.name} stands neither in GROUP BY nor in an aggregate")
+                raise SchemaError(f"query: column {node.name} is neither in GROUP BY nor in an aggregate")
             return None
 
         if not columns:  # rows are counted, and nothing of them is needed

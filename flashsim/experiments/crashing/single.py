@@ -196,9 +196,9 @@ def load(path: Path) -> Survival:
     except OSError as problem:
         raise MissingFileError(f"saved: cannot read {path}: {problem.strerror}") from problem
     except (ValueError, RecursionError) as problem:
-        raise DamagedFileError(f"saved: {path} is damaged, or no saved crash: it is no JSON") from problem
+        raise DamagedFileError(f"saved: {path} is damaged or not a saved crash: it is not JSON") from problem
     if not isinstance(file, dict) or file.get("format") != _FORMAT:
-        raise DamagedFileError(f"saved: {path} is no saved crash ({_FORMAT})")
+        raise DamagedFileError(f"saved: {path} is not a saved crash ({_FORMAT})")
     if _digest(file.get("state")) != file.get("sha256"):
         raise DamagedFileError(f"saved: {path} is damaged: its digest is another")
     try:
@@ -273,13 +273,13 @@ def _check_history(history: CrashHistory) -> None:
 
 def _count(value: Any, least: int = 0, most: float = inf) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{value!r:.40} stands in the place of a number of {least} to {most}")
+        raise ValueError(f"{value!r:.40} is not a number from {least} to {most}")
     return value
 
 
 def _of(kind: type, words: str, value: Any) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{value!r:.40} stands in the place of {words}")
+        raise ValueError(f"{value!r:.40} is not {words}")
     return value
 
 

@@ -240,7 +240,7 @@ def _run(setup: PoolSetup, name: str, states: Mapping[str, Precondition], writer
 
 def _state(device: PoolDevice, text: str, seed: int) -> Precondition:
     if device.is_rates:
-        raise RefusedError(f"precondition: the {device.purpose}, {device.text}, is no flash drive: what was written before does not tell")
+        raise RefusedError(f"precondition: the {device.purpose}, {device.text}, is not a flash drive: earlier writes change no times")
     return parse_state(text, device.preset, seed)
 
 

@@ -42,7 +42,7 @@ def drive_of(preset: Preset, page_size: int, span: int | None = None) -> DriveMo
     if preset.flash:
         return _flash(preset.flash, page_size)
     if not preset.disk:
-        raise RefusedError(f"formula: {preset.name} is a queueing station, for which there is none")
+        raise RefusedError(f"formula: {preset.name} is a queueing station, which has no formula")
     span = (preset.capacity if span is None else min(span, preset.capacity)) // (preset.array.drives if preset.array else 1)
     return _disk(preset, preset.disk, page_size, span)
 
@@ -86,7 +86,7 @@ def _cylinders(parameters: HddParameters, span: int) -> int:
 def parallel_drive_of(preset: Preset) -> ParallelDrive:
     """A flash drive's nominal figures for requests that are handed over at once."""
     if not preset.flash:
-        raise RefusedError(f"formula: {preset.name} is no flash drive, and there is one for psync on these alone")
+        raise RefusedError(f"formula: {preset.name} is not a flash drive, and psync has a formula on flash drives alone")
     drive, timing = preset.flash, timing_of(preset.flash)
     at_once = (drive.pools if drive.multi_plane else drive.dies) * drive.page_size * MILLISECONDS
     rates = (drive.link_read_rate, drive.link_write_rate) if drive.whole_page_buffer else _rates(drive)

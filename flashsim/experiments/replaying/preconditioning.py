@@ -21,7 +21,7 @@ def parse_state(text: str, preset: Preset, seed: int = 0, parameter: str = "prec
     form = _form_of(text, parameter)
     fill, parameters = form["fill"], preset.flash
     if parameters is None:
-        raise RefusedError(f"{parameter}: {preset.name} is a disk, whose times do not depend on what was written before")
+        raise RefusedError(f"{parameter}: {preset.name} is a disk, whose times do not depend on earlier writes")
     share, mean, spread = (_number(form[name], parameter) for name in ("share", "mean", "spread"))
     how = Precondition(fill, 1.0 if share is None else share, erases=mean, erases_spread=spread or 0.0, seed=seed)
     if fill != "steady" or not ftl_family.compatible_layer(parameters).PLACES_FREELY:
@@ -42,7 +42,7 @@ def _form_of(text: str, parameter: str) -> re.Match[str]:
     if form["fill"] not in FILLS:
         raise UnknownNameError(parameter, form["fill"], FILLS)
     if form["share"] and form["fill"] in ("empty", "steady"):
-        raise InvalidParameterError(parameter, repr(text), f"'{form['fill']}' takes no share: a drive is either wholly so or not")
+        raise InvalidParameterError(parameter, repr(text), f"'{form['fill']}' takes no share: it applies to the whole drive")
     return form
 
 

@@ -93,7 +93,7 @@ class Outputs(AbstractContextManager["Outputs"]):
         try:
             str(path).encode()
         except UnicodeEncodeError:
-            raise FlashsimError(f"{option}: {str(path)!a} is no name in UTF-8") from None
+            raise FlashsimError(f"{option}: {str(path)!a} is not a valid UTF-8 name") from None
         final = path.absolute() if _is_special(path) else Path(os.path.realpath(path))  # a pipe behind /dev/stdout has no path of its own
         if final in self._inputs:
             raise RefusedError(f"{option}: {path} is also what {self._inputs[final]} names")

@@ -37,7 +37,7 @@ def why_join(result: JoinResult, index: int = 0, *, exact: bool = False) -> RunW
     if isinstance(result.runs[index], ConcurrentRun):
         raise RefusedError("why: strands share a device, and their waits overlap; take a join of one strand")
     if not result.drives:
-        raise RefusedError("why: a real device does not tell what its parts do; join on a simulated one")
+        raise RefusedError("why: a real device does not report its internal activity; join on a simulated one")
     held, observers, recording = result.drives[index], list[PathObserver](), RequestRecording()
     mechanisms = mechanisms_of(held.load())
 

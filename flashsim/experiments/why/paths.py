@@ -45,7 +45,7 @@ class PhasePath:
 class PathObserver:
     """Observes a machine (`flashsim.core.protocols.RunObserver`): `phases` are the paths of its phases, by name.
 
-    RefusedError: a device does not record what its parts do.
+    RefusedError: a device does not record its internal activity.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -53,7 +53,7 @@ class PathObserver:
         self.phases = dict[str, PhasePath]()
         for device in machine.devices:
             if not device.record_spans():
-                raise RefusedError(f"why: {device.name} does not record what its parts do")
+                raise RefusedError(f"why: {device.name} does not record its internal activity")
 
     def observe(self, phases: Sequence[tuple[str, int]], requests: Requests, completions: Completions, at_once: bool) -> None:
         """Take requests; of those that go at once the last to complete is on the path."""

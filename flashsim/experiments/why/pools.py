@@ -76,7 +76,7 @@ def why_pool(result: DesignResult, study: PoolStudy, progress: Progress | None =
     setup.build(states, record=waits.take).result()
     transactions, whole = result.total("transactions", part), system.clients * (end - begin)
     if not transactions:
-        raise RefusedError("why: no transaction ended in the last part of the time, so that there is none to take apart; let it run longer")
+        raise RefusedError("why: no transaction ended in the last part of the run, so there is none to explain; run it longer")
     visits = {title: result.total(name, part) for name, title in _VISITS.items() if system.ssd or "ssd" not in name}
     mechanisms = [each for name in purposes for each in _with_service(name, setup.parts()[name].mechanisms(), visits, transactions)]
     mechanisms += mechanisms_of_system(works=system.work > 0, checkpoints=system.checkpoint > 0)

@@ -62,7 +62,7 @@ class _OperationPaths:
         self._device, self._record = device, np.zeros(0, SPAN)
         self.paths, self.key, self.longest = dict[int, PhasePath](), 0, 0
         if not device.record_spans():
-            raise RefusedError(f"why: {device.name} does not record what its parts do")
+            raise RefusedError(f"why: {device.name} does not record its internal activity")
 
     def add(self, batch: pa.RecordBatch, completions: Completions) -> None:
         """Take requests that have completed, batch by batch in the order of their submission."""

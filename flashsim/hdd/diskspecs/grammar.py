@@ -221,6 +221,6 @@ def _expand_names(names: ValueList) -> Iterator[str]:
 def _between(first: Word, last: Word) -> Iterator[str]:
     begin, end = (re.fullmatch(r"(.*?)(\d+)", word.text) for word in (first, last))
     if begin is None or end is None or begin[1] != end[1] or int(end[2]) - int(begin[2]) not in range(65_536):
-        raise DamagedFileError(f"{first.at}: '{first.text} .. {last.text}' is no range of names")
+        raise DamagedFileError(f"{first.at}: '{first.text} .. {last.text}' is not a range of names")
     for number in range(int(begin[2]) + 1, int(end[2])):
         yield f"{begin[1]}{number}"

@@ -76,7 +76,7 @@ class ReplayOutcome(Outcome):
         """Say why the requests took their time on a device, by its number; RefusedError: the replay was made without ``why``."""
         check_number("device", device, len(self.runs))
         if (answer := self.runs[device].why) is None:
-            raise RefusedError("why: the drive has gone on; replay with why=True")
+            raise RefusedError("why: the drive has served more requests since; replay with why=True")
         return WhyOutcome(answer, self.provenance)
 
     def _changes(self, run: DriveRun, where: str) -> Iterator[Part]:

@@ -133,7 +133,7 @@ def _numbers(values: pd.Series[Any], column: str) -> pa.Array:
     right = ((numbers >= least) & (numbers < end) & (numbers % 1 == 0)).fillna(False).astype(bool)
     if not right.all():
         bad = values[~right].tolist()[0]
-        raise SchemaError(f"trace: {column}: {bad!r} is no whole number of at least {least} and below {end}")
+        raise SchemaError(f"trace: {column}: {bad!r} is not a whole number of at least {least} and below {end}")
     return pa.array(numbers.to_numpy(np.int64), field.type, mask=unknown.to_numpy())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from inspect import signature
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,7 @@ from flashsim.operations import fields
 from flashsim.operations.face._arguments import arrow_table, key, sources
 from flashsim.operations.face._why_outcome import WhyOutcome, parts_of
 from flashsim.operations.fields import Count, Field, Flag, Name, Names, text
-from flashsim.operations.operation import operation
+from flashsim.operations.operation import operation, refuse_words_of_pandas
 from flashsim.operations.outcome import Outcome, OutputFile, frame
 from flashsim.storage.texts import frame_of
 
@@ -189,13 +190,16 @@ def fetch(
     >>> result.fewest_frames, result.plan("overlap").to_frame().page.nunique()
     (4, 6)
     """
-    page_graph = _graph(graph, results, parameters) if s is None else _join_graph(graph, s, on, page_size)
+    page_graph = _graph(graph, results, parameters) if s is None else _join_graph(graph, s, on, page_size, parameters)
     with activity("planning") as progress:
         result = schedule(page_graph, frames, planner or PLANNERS.names(), exact=exact, progress=progress)
     return FetchOutcome(result, device, page_size, why)
 
 
-def _join_graph(r: Any, s: Any, on: str | None, page_size: int) -> PageGraph:
+def _join_graph(r: Any, s: Any, on: str | None, page_size: int, parameters: Mapping[str, Any]) -> PageGraph:
+    refuse_words_of_pandas(parameters)
+    if parameters:
+        raise UnknownNameError("argument", next(iter(parameters)), signature(fetch).parameters.keys() - {"parameters"})
     if on is None:
         raise RefusedError("s: two relations need " + option("on") + ", their join key")
     opened = sources({"graph": r, "s": s})

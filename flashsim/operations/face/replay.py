@@ -123,7 +123,7 @@ def replay(
     if not real:
         fields.refuse(real_only, f"{preset_of(device[0])} is a preset")
     elif len(real) == len(device):
-        fields.refuse(simulated_only, f"{real[0]} is no preset")
+        fields.refuse(simulated_only, f"{real[0]} is not a preset")
     if together:
         fields.refuse({"against": against}, "one simulated drive does not stand for several devices")
     if timeline and len(device) > 1:

@@ -46,9 +46,7 @@ def why(result: Explained, other: Explained | None = None) -> WhyOutcome | WhyDi
     with in_words_of_python():
         for one in (result,) if other is None else (result, other):
             if not hasattr(one, "why"):
-                raise RefusedError(
-                    f"why: {type(one).__name__} is no result that can be taken apart; fs.join, fs.replay and fs.pool make one"
-                )
+                raise RefusedError(f"why: {type(one).__name__} is not a result of fs.join, fs.replay or fs.pool")
         if other is None:
             return result.why()
         return WhyDifferenceOutcome(RunDifference(result.why().result, other.why().result))

@@ -196,7 +196,7 @@ def decimal_type(precision: int, scale: int) -> pa.DataType:
 
 def _decimals(data: Bytes, at: Integers, size: Integers, valid: npt.NDArray[np.bool_], kind: pa.DataType | None) -> pa.Array:
     if (size[valid] < 2).any() or (size[valid] & 1).any():
-        raise SchemaError("a value is no numeric")
+        raise SchemaError("a value is not a numeric")
     begins = np.concatenate([[0], np.cumsum(size[valid])])
     pieces = np.empty(begins[-1], np.uint8)
     copy_pieces(data, at[valid], pieces, begins)
@@ -211,7 +211,7 @@ def _decimals(data: Bytes, at: Integers, size: Integers, valid: npt.NDArray[np.b
     negative = np.where(short, heads & 0x2000, heads & pg.NUMERIC_NEGATIVE) > 0
     places = ranges(firsts, np.maximum(counts, 0))
     if (counts < 0).any() or (words[places] >= pg.NUMERIC_BASE).any():
-        raise SchemaError("a value is no numeric")
+        raise SchemaError("a value is not a numeric")
     lengths = np.searchsorted(_PLACES[::-1], words[firsts], side="right") + 4 * weight
     before = int(lengths[counts > 0].max(initial=0))
     after = int(np.where(short, heads >> 7 & 0x3F, heads & 0x3FFF).max(initial=0))

@@ -192,7 +192,7 @@ def _read(row_format: RowFormat, places: list[int], data: Bytes) -> tuple[Intege
     wrong = (heads["size_and_layout"] != size | pg.LAYOUT) | (heads["special"] != size) | (lower < pg.PAGE_HEADER) | (lower > upper)
     wrong |= (upper > size) | ((lower - pg.PAGE_HEADER) % pg.LINE_POINTER != 0)
     if wrong.any():
-        raise DamagedFileError(f"{row_format.title}: page {wrong.argmax()} of those read is no heap page of PostgreSQL")
+        raise DamagedFileError(f"{row_format.title}: page {wrong.argmax()} of those read is not a heap page of PostgreSQL")
     pages = np.concatenate([[0], np.cumsum((lower - pg.PAGE_HEADER) // pg.LINE_POINTER)])
     count, last = int(pages[-1]), max(places, default=0) + 1 - numbered
     rows, starts, lengths = (np.empty(count, np.int64) for _ in range(3))

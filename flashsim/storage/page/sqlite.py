@@ -116,7 +116,7 @@ def _cells(row_format: RowFormat, data: Bytes) -> tuple[Integers, Integers, Inte
     counts = data[:, 3].astype(np.int64) << 8 | data[:, 4]
     wrong = (data[:, 0] != LEAF) | (LEAF_HEADER + 2 * counts > data.shape[1])
     if wrong.any():
-        raise DamagedFileError(f"{row_format.title}: page {wrong.argmax()} of those read is no table leaf")
+        raise DamagedFileError(f"{row_format.title}: page {wrong.argmax()} of those read is not a table leaf")
     pages = np.concatenate([[0], np.cumsum(counts)])
     numbers, starts, ends = (np.empty(int(pages[-1]), np.int64) for _ in range(3))
     damaged = _find_cells(data, pages, numbers, starts, ends)

@@ -43,7 +43,7 @@ class Room:
                 self.free[index : index + 1] = [(offset + size, length - size)] if length > size else []
                 return offset
         if self.frontier + size > self.capacity:
-            raise CapacityError(f"device: {format_size(self.capacity)}, but {what} needs {format_size(size)} more than are left")
+            raise CapacityError(f"device: {format_size(self.capacity)}, but {what} needs {format_size(size)} more than is free")
         self.frontier += size
         return self.frontier - size
 

@@ -110,7 +110,7 @@ class BufferPool:
     def numbers_of(self, file: File, pages: Integers) -> Integers:
         """Pages of a file as the pool numbers them."""
         if file not in self.files:
-            raise InvalidParameterError("file", file.name, "it is none of the buffer pool's")
+            raise InvalidParameterError("file", file.name, "it does not belong to the buffer pool")
         index = self.files.index(file)
         first, end = self.first[index : index + 2].tolist()
         if len(pages) and not 0 <= pages.min() <= pages.max() < end - first:
@@ -129,7 +129,7 @@ class BufferPool:
         if not hold(self.state, self._books, rows):
             free = self.frames - int(self._books.counters[FIXED])
             text = f"{len(np.unique(rows))} pages"
-            raise InvalidParameterError("fix", text, f"{free} of {self.frames} frames are not held by somebody")
+            raise InvalidParameterError("fix", text, f"{free} of {self.frames} frames are not fixed")
         return self._refer(rows, None, None, pin=True)
 
     def unfix(self, pages: Integers) -> None:
@@ -144,7 +144,7 @@ class BufferPool:
         Each change takes the next log sequence number.
         """
         if self._books.counters[FIXED] == self.frames and not self.resident(pages).all():
-            raise InvalidParameterError("fix", f"{len(pages)} pages", f"0 of {self.frames} frames are not held by somebody")
+            raise InvalidParameterError("fix", f"{len(pages)} pages", f"0 of {self.frames} frames are not fixed")
         return self._refer(self._rows(pages), writes, next_uses, pin=False)
 
     def change(self, pages: Integers, lsns: Integers | None = None) -> Integers:

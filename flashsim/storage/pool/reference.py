@@ -126,7 +126,7 @@ class PlainPool:
 
     def refer(self, page: int, write: bool = False, next_use: int = 0) -> int:
         if len(self.pins) == self.size and page not in self.resident:
-            raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not held by somebody")
+            raise InvalidParameterError("fix", f"page {page}", f"0 of {self.size} frames are not fixed")
         self.now, self.next_use, self.written_again = self.now + 1, next_use & replacement.NEVER_AGAIN, next_use < 0
         self.history.add(page)
         if page in self.resident:

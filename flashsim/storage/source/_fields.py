@@ -64,7 +64,7 @@ def typed_fields(fields: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if (typed := _cast(values, kind)) is not None:
         return typed
     bad = next((field for field in values.unique().drop_null() if _cast(pa.chunked_array([pa.repeat(field, 1)]), kind) is None), None)
-    raise SchemaError(f"{shorten(str(bad))!r} is no {type_name(kind)}")
+    raise SchemaError(f"{shorten(str(bad))!r} is not a value of type {type_name(kind)}")
 
 
 def _cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:

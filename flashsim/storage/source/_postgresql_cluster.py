@@ -72,7 +72,7 @@ class Cluster:
         first = self._number("offsets", file, 4 * place)
         end = self._number("offsets", file, 4 * place + 4) if place + 1 < _GROUPS_A_FILE else 0
         if not first or not 0 <= (end or first) - first <= _MOST_MEMBERS:
-            raise DamagedFileError(f"{self.folder}/pg_multixact: it tells of no transactions that held rows as group {group}")
+            raise DamagedFileError(f"{self.folder}/pg_multixact: it lists no transactions that held rows as group {group}")
         for member in range(first, end or first + _MOST_MEMBERS):  # the last group, of all or of a file, has no end
             page, inside = divmod(member, 4 * _FOURS_A_PAGE)
             file, page = divmod(page, _PAGES_A_FILE)
@@ -85,7 +85,7 @@ class Cluster:
     def _number(self, kind: str, segment: int, at: int) -> int:
         data = self._read(f"pg_multixact/{kind}", segment)
         if data is None or at + 4 > len(data):
-            raise MissingFileError(f"several transactions held a row while one changed it, and no pg_multixact/{kind} tells which did")
+            raise MissingFileError(f"several transactions held a row while one changed it, and no pg_multixact/{kind} says which one did")
         return int.from_bytes(data[at : at + 4].tobytes(), "little")
 
     def _states(self, segment: int) -> npt.NDArray[np.uint8]:
@@ -104,9 +104,7 @@ class Cluster:
 
     def _untold(self, transaction: int) -> MissingFileError:
         where = f"pg_xact of {self.folder} does not reach" if self.folder else "there is no pg_xact two folders up"
-        return MissingFileError(
-            f"whether transaction {transaction} or later ones were committed is told neither by rows nor otherwise: {where}"
-        )
+        return MissingFileError(f"whether transaction {transaction} or later ones were committed is unknown: {where}")
 
 
 def cluster_of(path: Path) -> Cluster:
@@ -122,7 +120,7 @@ def cluster_of(path: Path) -> Cluster:
     data = control.read_bytes()
     mark = data.find(_MARK_IN_CONTROL)
     if len(data) != PAGE_SIZE or not 0 <= mark < PAGE_SIZE // 2:
-        raise DamagedFileError(f"{control}: it is no control file of a cluster of this machine's byte order")
+        raise DamagedFileError(f"{control}: it is not a control file of a cluster of this machine's byte order")
     (state,) = struct.unpack_from("<i", data, _STATE_AT)
     if state not in _SHUT_DOWN:
         why = "its server did not shut down, so that pages may be older than its log; start it and stop it once"

@@ -216,7 +216,7 @@ def _tokens(text: str) -> list[Token]:
         if kind == "space":
             continue
         if kind == "mark" and word not in _MARKS:
-            raise ValueError(f"{word!r} is no part of a statement")
+            raise ValueError(f"{word!r} is not part of a statement")
         if kind == "string":
             word = word[1:-1].replace("''", "'")
         elif kind == "quoted":
@@ -266,7 +266,7 @@ def _column(item: list[Token], table: str) -> ColumnDefinition:
     name = _identifier(item[0])
     where = f"column {name} of table {table}"
     if item[0].kind not in ("word", "quoted"):
-        raise ValueError(f"{where}: that is no name")
+        raise ValueError(f"{where}: that is not a name")
     end = next((at for at in range(1, len(item)) if item[at].is_word(*_COLUMN_CONSTRAINTS)), len(item))
     kind, modifier = _type(item[1:end], where)
     column = ColumnDefinition(name, kind, modifier)

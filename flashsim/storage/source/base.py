@@ -284,7 +284,7 @@ def check_memory(source: str, size: int, what: str, purpose: str = "") -> None:
 def reading(path: Path) -> Iterator[None]:
     """Turn what goes wrong while a file is read into one line that names it."""
     if not path.is_file():
-        raise errors.MissingFileError(f"{path}: {'it is no file' if path.exists() else 'there is no such file'}")
+        raise errors.MissingFileError(f"{path}: {'it is not a file' if path.exists() else 'there is no such file'}")
     try:
         yield
     except (errors.FlashsimError, MemoryError):

@@ -122,7 +122,7 @@ def _check_quotes(path: Path, data: Content, part: bytes) -> None:
         if field[1] is None:
             begin = data.rfind(b"\n", 0, field.start()) + 1
             number, column = data[:begin].count(b"\n") + 1, _bare(bytes(data[begin : field.start()])).count(part) + 1
-            raise DamagedFileError(f"{path}: line {number}, column {column}: a quote begins the field and none ends it")
+            raise DamagedFileError(f"{path}: line {number}, column {column}: a quote opens the field, but none closes it")
 
 
 def _bare(line: bytes) -> bytes:

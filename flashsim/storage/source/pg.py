@@ -74,7 +74,7 @@ def _definition(path: Path, statement: str | None, file_name: str | None, table:
     where = Path(file_name) if file_name else path.with_name(f"{path.name}.sql")
     if statement is None:
         if not file_name and not where.is_file():
-            raise SchemaError(f"{path}: nothing tells its columns; name a file with the table's CREATE TABLE, as in pg:{path}:orders.sql")
+            raise SchemaError(f"{path}: its columns are unknown; name a file with the table's CREATE TABLE, as in pg:{path}:orders.sql")
         with reading(where):
             text = read_text(where)
     else:
@@ -82,7 +82,7 @@ def _definition(path: Path, statement: str | None, file_name: str | None, table:
     try:
         return parse_table(text, table or "")
     except IndexError:
-        raise SchemaError(f"{where}: a statement breaks off") from None
+        raise SchemaError(f"{where}: a statement is incomplete") from None
     except LookupError as names:
         if names.args and table:
             raise UnknownNameError(f"table in {where}", table, names.args) from None
@@ -151,10 +151,10 @@ def _segments(path: Path) -> list[tuple[Path, int]]:
         sizes = [each.stat().st_size for each in files]
     for file, size in zip(files, sizes, strict=True):
         if size % pg.PAGE_SIZE:
-            raise DamagedFileError(f"{file}: it is truncated: {size:,} B are no whole pages of {pg.PAGE_SIZE} B")
+            raise DamagedFileError(f"{file}: it is truncated: {size:,} B are not a whole number of pages of {pg.PAGE_SIZE} B")
     missing = next((index for index, number in enumerate(numbers, 1) if number != index), None)
     if missing is not None:
-        raise MissingFileError(f"{path}.{missing}: there is no such file, but segments after it")
+        raise MissingFileError(f"{path}.{missing}: this segment is missing, but later ones exist")
     last = max((index for index, size in enumerate(sizes) if size), default=0)
     for file, size in zip(files[: last + 1], sizes, strict=False):
         if size > sizes[0] or (size < sizes[0] and file is not files[last]):
@@ -176,7 +176,7 @@ def _check_size(path: Path, head: bytes) -> None:
     elif mark & 0xFF00 in _SIZES and mark & 0xFF < pg.LAYOUT:
         raise DamagedFileError(f"{path}: its pages are of layout {mark & 0xFF}, before PostgreSQL 8.3; only layout {pg.LAYOUT} is read")
     else:
-        raise DamagedFileError(f"{path}: it is no PostgreSQL relation file, or damaged: its first page has no header of such a page")
+        raise DamagedFileError(f"{path}: it is not a PostgreSQL relation file, or it is damaged: its first page has no page header")
 
 
 @dataclass
@@ -229,7 +229,7 @@ class _RowReader:
         right &= (lower >= pg.PAGE_HEADER) & (lower <= upper) & (upper <= special) & (special <= pg.PAGE_SIZE)
         wrong = used & ~(right & ((lower - pg.PAGE_HEADER) % pg.LINE_POINTER == 0))
         if wrong.any():
-            raise self.damage_error(first + int(wrong.argmax()), "its header is none of such a page")
+            raise self.damage_error(first + int(wrong.argmax()), "its header is not a page header")
         if (used & (special < pg.PAGE_SIZE)).any():
             raise SchemaError(f"{self.path}: it is an index or a sequence, but only tables are read")
 
@@ -291,10 +291,10 @@ class _RowReader:
         wrong = (data[starts + pg.VALUES_AT] != begins) | (begins > lengths)
         if wrong.any():
             row = int(wrong.argmax())
-            raise self.damage_error(first + int(starts[row]) // pg.PAGE_SIZE, f"the header of row {items[row]} is none of a row")
+            raise self.damage_error(first + int(starts[row]) // pg.PAGE_SIZE, f"the header of row {items[row]} is not a row header")
         if len(counts) and counts.max() > len(self.columns):
             most = int(counts.max())
-            why = f"but its definition has {len(self.columns)}; one that was dropped is told by ALTER TABLE ... DROP COLUMN"
+            why = f"but its definition has {len(self.columns)}; a dropped column is declared by ALTER TABLE ... DROP COLUMN"
             raise SchemaError(f"{self.path}: rows have {most} columns, {why}")
 
     def _refuse(self, problem: int, page: int, item: int, column: int) -> NoReturn:

@@ -87,7 +87,7 @@ def _check_header(path: Path, file: Path) -> None:
     """Refuse a file, which messages call `path`, by its header: SQLite checks less of it, and reads a shorter file up to its end."""
     head, length = np.fromfile(file, np.uint8, _HEADER).tobytes(), file.stat().st_size
     if len(head) < _HEADER or not head.startswith(_MAGIC):
-        raise DamagedFileError(f"{path}: {unpack_first(path) or 'it is no SQLite database, or an encrypted one'}")
+        raise DamagedFileError(f"{path}: {unpack_first(path) or 'it is not a SQLite database, or it is encrypted'}")
     (written,) = struct.unpack_from(">H", head, 16)
     size = LARGEST_PAGE if written == 1 else written
     if size & (size - 1) or not SMALLEST_PAGE <= size <= LARGEST_PAGE:

@@ -276,7 +276,7 @@ class ReplacementContract(Contract):
                     files.fix(np.array([3, 1]))
             else:
                 files.fix(np.array([3, 1]))
-                with pytest.raises(InvalidParameterError, match="fix: 1 pages, but 0 of 2 frames are not held by somebody"):
+                with pytest.raises(InvalidParameterError, match="fix: 1 pages, but 0 of 2 frames are not fixed"):
                     files.fix(np.array([2]))
                 files.unfix(np.array([3]))
                 assert files.fix(np.array([2])).victims.tolist() == [3]
@@ -288,7 +288,7 @@ class ReplacementContract(Contract):
             pool.refer(page)
             pool.pins.add(page)
         assert pool.refer(first) == WAS_RESIDENT
-        with pytest.raises(InvalidParameterError, match="fix: page 10, but 0 of 2 frames are not held by somebody"):
+        with pytest.raises(InvalidParameterError, match="fix: page 10, but 0 of 2 frames are not fixed"):
             pool.refer(third)
         pool.pins.remove(second)
         assert pool.refer(third) == second

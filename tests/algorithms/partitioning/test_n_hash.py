@@ -245,7 +245,7 @@ def test_pages_are_smaller_where_sub_buffers_are() -> None:
     ("sub_buffer", "output", "words"),
     [
         (16384, 1, "sub-buffer: 16 KiB, but an output buffer has 8 KiB"),
-        (3072, 1, "sub-buffer: 3 KiB, but an output buffer of 8 KiB is no multiple of it"),
+        (3072, 1, "sub-buffer: 3 KiB, but an output buffer of 8 KiB is not a multiple of it"),
         (12288, 3, "sub-buffer: 12 KiB, but it must be whole pages of 8 KiB, or a page whole sub-buffers"),
         (256, 2, "sub-buffer: 256 B, but buckets would have such pages: page size: 256 B"),
     ],

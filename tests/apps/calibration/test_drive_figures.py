@@ -105,7 +105,7 @@ def test_jobs_of_fio_become_figures_and_their_logs_count_more(tmp_path: Path) ->
     load, later = DriveLoad(READ, depth=8), DriveLoad(WRITE, depth=16, state="steady")
     expected = {(load, "iops"): 50e3, (later, "iops"): 20e3}
     expected |= {(each, name): value for each in (load, later) for name, value in (("p50", 80e3), ("p99", 200e3))}
-    with pytest.warns(FlashsimWarning, match="fio.json: job 2 is left out: its rw=randtrim is no load of reads, of writes or of both"):
+    with pytest.warns(FlashsimWarning, match="fio.json: job 2 is left out: its rw=randtrim is not a load of reads, writes or both"):
         assert values_of(path) == expected
     for thread in (3, 4):  # of the third job's two copies
         log(tmp_path / f"w_bw.{thread}.log", *((100 * row, 40_000 if row < 6 else 20_000) for row in range(1, 11)), direction=1)
@@ -115,7 +115,7 @@ def test_jobs_of_fio_become_figures_and_their_logs_count_more(tmp_path: Path) ->
     with pytest.raises(DamagedFileError, match="w_bw.4.log is not of writes alone, but job 3 of fio.json is"):
         read(path)
     (tmp_path / "w_bw.4.log").unlink()
-    with pytest.raises(DamagedFileError, match="w_bw.4.log is no log of fio"):
+    with pytest.raises(DamagedFileError, match="w_bw.4.log is not a log of fio"):
         read(path)
 
 
@@ -142,7 +142,7 @@ def test_a_log_of_requests_counts_them_and_one_of_means_tells_no_percentiles(tmp
         ({"thinktime": "100"}, "its thinktime=100 shows more"),
         ({"latency_target": "1ms"}, "its latency_target=1ms shows more"),
         ({"bssplit": "4k/50:8k/50"}, "its bssplit=4k/50:8k/50 shows more"),
-        ({"rw": "read:8k"}, "its rw=read:8k is no load of reads"),
+        ({"rw": "read:8k"}, "its rw=read:8k is not a load of reads"),
         ({"random_distribution": "zipf:1.2"}, "its random_distribution=zipf:1.2 shows more"),
         ({"zonemode": "zbd"}, "its zonemode=zbd shows more"),
         ({"iodepth": "32"}, "less than half of its requests had iodepth outstanding"),
@@ -338,7 +338,7 @@ def test_what_is_no_flash_drive_or_no_file_is_refused(here: Path, flashsim: Run)
     for line, message in (
         ("--figures missing.csv --out mine.toml", "figures: cannot read missing.csv"),
         ("--figures figures.csv --out mine.txt", "--out: mine.txt"),
-        ("--figures figures.csv --out mine.toml --preset toshiba-5400-320gb", "--preset: toshiba-5400-320gb is no flash drive"),
+        ("--figures figures.csv --out mine.toml --preset toshiba-5400-320gb", "--preset: toshiba-5400-320gb is not a flash drive"),
     ):
         result = flashsim(f"device identify {line}")
         assert result.exit_code == 2 and result.stderr.count("\n") == 1 and message in result.stderr, result.stderr

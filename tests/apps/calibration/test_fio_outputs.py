@@ -84,7 +84,7 @@ REFUSED = {
     "3.27-verify.txt": "its rw=randwrite has reads besides, as with verify or trim",
     "3.28-client.txt": "it ended with an error",
     "3.33-fsync": "its fsync=1 shows more than the drive",
-    "3.33-trim": "its rw=randtrim is no load of reads, of writes or of both",
+    "3.33-trim": "its rw=randtrim is not a load of reads, writes or both",
     "3.33-two-sizes": "its requests are not of one size",
     "3.33-unified": r"its reads and writes are counted together \(unified_rw_reporting\)",
     "3.33-unlike": "jobs of other loads ran at the same time",

@@ -277,7 +277,7 @@ def test_marks_of_others_go_on_beside_a_folder(tmp_path: Path, monkeypatch: pyte
     Path("homework.py").write_text(solution("disk-scheduling"))
     beside = labs.lab_grade(["homework.py", *files], instances=2)
     assert beside.totals().total.tolist() == [0, 0, 0, 100] and beside.status == graded.status
-    assert "its name tells no lab: lab: 'homework' is unknown" in beside.totals().reason[0]
+    assert "its name does not name a lab: lab: 'homework' is unknown" in beside.totals().reason[0]
     assert labs.lab_grade(["homework.py", *files], lab="disk-scheduling", instances=2).totals().total.tolist() == [100, 0, 0, 100]
     with pytest.raises(FlashsimError, match="'homework' is unknown"):
         labs.lab_grade(["homework.py"])

@@ -275,7 +275,7 @@ def test_what_cannot_be_judged_costs_one_exercise(tmp_path: Path, monkeypatch: p
 
 def test_a_file_that_is_no_notebook_gets_no_marks(tmp_path: Path) -> None:
     (tmp_path / "disk-scheduling_eve.ipynb").write_text('{"cells":' + "[" * 100_000)
-    with pytest.raises(SubmissionError, match="is no notebook"):
+    with pytest.raises(SubmissionError, match="is not a notebook"):
         source_of(tmp_path / "disk-scheduling_eve.ipynb")
     assert {each.points for each in grade("disk-scheduling", tmp_path / "disk-scheduling_eve.ipynb", 1)} == {0}
 

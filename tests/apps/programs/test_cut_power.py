@@ -328,7 +328,7 @@ def test_a_drive_that_ignores_flushes_keeps_what_its_preset_keeps(device: str, k
         (["--check", "false", "--", "true"], "it fails before any cut"),
         (["--check", "true", "--", "no-such-program"], "no program 'no-such-program'"),
         (["--check", "true", "--", "false"], "the program itself failed (exit code 1)"),
-        (["--check", "true", "--folder", "nowhere", "--", "true"], "nowhere is no folder"),
+        (["--check", "true", "--folder", "nowhere", "--", "true"], "nowhere is not a folder"),
         (["--check", "true", "--cache", "large", "--", "true"], "volatile"),
         (["--check", "true", "--device", "seagull", "--", "true"], "'seagull' is unknown"),
     ],

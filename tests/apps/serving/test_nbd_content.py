@@ -109,7 +109,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
         FileContent(path, SIZE, read_only=True)
     with pytest.raises(MissingFileError):
         FileContent(tmp_path / "no" / "drive.img", SIZE)
-    with pytest.raises(RefusedError, match="no regular file"):
+    with pytest.raises(RefusedError, match="not a regular file"):
         FileContent(tmp_path, SIZE)
     path.write_bytes(bytes(SIZE + 1))
     with pytest.raises(CapacityError):

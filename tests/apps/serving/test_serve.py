@@ -330,7 +330,7 @@ def test_sockets_that_are_there_already(here: Path, flashsim: Run) -> None:
     alive.listen()
     dead.close()
     for name, force, said in (
-        ("file.sock", "--force", "is no socket"),
+        ("file.sock", "--force", "is not a socket"),
         ("alive.sock", "--force", "in use by a server"),
         ("dead.sock", "", "add --force"),
         ("no/d.sock", "", "no folder"),

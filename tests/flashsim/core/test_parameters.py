@@ -43,7 +43,7 @@ def test_a_whole_number_is_a_number() -> None:
 
 @with_each("name", GOOD)
 def test_a_missing_value_is_named(name: str) -> None:
-    with pytest.raises(InvalidParameterError, match=f"^{name}: missing, but it is needed"):
+    with pytest.raises(InvalidParameterError, match=f"^{name}: missing, but it is required"):
         build(Drive, {key: value for key, value in GOOD.items() if key != name})
 
 

@@ -112,7 +112,7 @@ def test_a_preset_may_be_a_station() -> None:
     assert done["completed"][0] == 5 * MICROSECONDS + 4096
     assert device.statistics() == {"reads": 1, "writes": 0, "busy_time": 9096}
     assert not device.record_spans() and device.block_map() is None
-    with pytest.raises(RefusedError, match="is no flash drive"):
+    with pytest.raises(RefusedError, match="is not a flash drive"):
         device.precondition(Precondition())
 
 

@@ -108,7 +108,7 @@ def test_no_change_is_lost(policy: str, steps: list[tuple[str, int, Any]], frame
         for number, (what, which, told) in enumerate(steps):
             if what == "fix":
                 if len(fixed_by_any(*((which, page) for page in told))) > frames:
-                    with pytest.raises(InvalidParameterError, match="frames are not held"):
+                    with pytest.raises(InvalidParameterError, match="frames are not fixed"):
                         yield from manager.fix(files[which], np.array(told, np.int64))
                 else:
                     fixed = yield from manager.fix(files[which], np.array(told, np.int64))
@@ -373,10 +373,10 @@ def test_what_is_refused() -> None:
 
     refused(manager.fix(file, np.array([PAGES])), f"fix: page {PAGES} of numbers, but it has {PAGES} pages, from 0")
     refused(manager.fix(file, np.array([-1])), "fix: page -1 of numbers")
-    refused(manager.fix(tokens, np.array([0])), "file: tokens, but it is none of the buffer pool's")
-    refused(manager.fix(file, np.array([0, 1, 2, 0])), "fix: 3 pages, but 2 of 2 frames are not held by somebody")
+    refused(manager.fix(tokens, np.array([0])), "file: tokens, but it does not belong to the buffer pool")
+    refused(manager.fix(file, np.array([0, 1, 2, 0])), "fix: 3 pages, but 2 of 2 frames are not fixed")
     manager.pool.fix(np.array([0, 1]))
-    refused(manager.fix(file, np.array([2])), "fix: 1 pages, but 0 of 2 frames are not held by somebody")
+    refused(manager.fix(file, np.array([2])), "fix: 1 pages, but 0 of 2 frames are not fixed")
     with pytest.raises(InvalidParameterError, match="forget: page 1 of numbers, but it is fixed"):
         manager.forget(file, np.array([1]))
     with pytest.raises(InvalidParameterError, match="depth: 0"):

@@ -97,9 +97,9 @@ def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -
     saved["state"]["first"] += 1
     changed, saved["sha256"] = json.dumps(saved), "0"
     for text, told in (
-        (whole[: len(whole) // 2], "it is no JSON"),
+        (whole[: len(whole) // 2], "it is not JSON"),
         (changed, "its digest is another"),
-        ("[]", "no saved crash"),
+        ("[]", "not a saved crash"),
         (json.dumps({"format": "flashsim crash 2", "state": None}), "its digest is another"),
     ):
         (here / "crash.json").write_text(text)
@@ -115,12 +115,12 @@ def test_a_damaged_saved_crash_is_refused_in_a_line(flashsim: Any, here: Path) -
         ({"rows": "x"}, "rows: 'x', but the history has"),
         ({"rows": 0}, "rows: 0, but the history has"),
         ({"first": 10**12}, "the records are not those from 1000000000000 on"),
-        ({"event": ["1", 2, 3]}, "'1' stands in the place of a number"),
-        ({"disk": [["9", [9, 0, [0], False]]]}, "stands in the place of a"),
+        ({"event": ["1", 2, 3]}, "'1' is not a number"),
+        ({"disk": [["9", [9, 0, [0], False]]]}, "is not a"),
         ({"log": [["1", {}]]}, "the records are not those from"),
-        ({"history": {"seed": "x"}}, "'x' stands in the place of a number"),
+        ({"history": {"seed": "x"}}, "'x' is not a number"),
         ({"history": {"extension": "tax"}}, "no history has 'tax' and"),
-        ({"tears": "no"}, "'no' stands in the place of true or false"),
+        ({"tears": "no"}, "'no' is not true or false"),
     ],
 )
 def test_a_saved_crash_with_values_that_cannot_be_is_refused_in_a_line(here: Path, change: dict[str, Any], told: str) -> None:
@@ -134,10 +134,10 @@ def test_a_saved_record_of_no_kind_and_a_deeply_nested_file_are_refused_in_a_lin
     body = saved_body(here)
     body["log"][3][1]["kind"] = 99
     rewrite(here, body)
-    with pytest.raises(DamagedFileError, match="99 stands in the place of a number of 0 to 12"):
+    with pytest.raises(DamagedFileError, match="99 is not a number from 0 to 12"):
         fs.pool_crash(saved="crash.json")
     (here / "crash.json").write_text("[" * 100_000)
-    with pytest.raises(DamagedFileError, match="it is no JSON"):
+    with pytest.raises(DamagedFileError, match="it is not JSON"):
         fs.pool_crash(saved="crash.json")
 
 

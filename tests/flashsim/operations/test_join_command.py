@@ -343,7 +343,8 @@ def test_types_of_text_files_are_named_by_an_option(here: Path, flashsim: Run) -
     by_relation = flashsim(f"{line} --types r.id=double --types price=text --out p.parquet")
     assert by_relation.exit_code == 0 and set(pq.read_table(here / "p.parquet")["price"].to_pylist()) == {"1.50", "2.50"}
     for types, message in (
-        ("id=int64", "r: column id: '1E3' is no int64"), ("id=int", "--types: 'int', but types are"), ("name=text", "'name' is unknown"),
+        ("id=int64", "r: column id: '1E3' is not a value of type int64"),
+        ("id=int", "--types: 'int', but types are"), ("name=text", "'name' is unknown"),
         ("id", "must read COLUMN=TYPE"), ("id=text,id=int64", "id is given twice"),
     ):  # fmt: skip
         refusal = flashsim(f"{line} --types {types}")

@@ -123,7 +123,7 @@ def test_a_steady_drive_amplifies_from_the_first_write_on(steady: DesignRuns) ->
 
 
 def test_what_is_no_flash_drive_has_no_state() -> None:
-    with pytest.raises(RefusedError, match="precondition: the ssd, rates, is no flash drive"):
+    with pytest.raises(RefusedError, match="precondition: the ssd, rates, is not a flash drive"):
         execute(asked("steady", ssd="rates"))
     with pytest.raises(InvalidParameterError, match="ssd: 140 MB"):
         execute(asked("steady", ssd=f"{FLASH}/1500"))

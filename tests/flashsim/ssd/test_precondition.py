@@ -273,7 +273,7 @@ def test_busy_and_worn_drives_and_disks_are_refused() -> None:
             worn.load(0, TIES["capacity"])
     with pytest.raises(ReadOnlyDeviceError, match="read-only"):
         into(worn, Precondition())
-    with pytest.raises(RefusedError, match="toshiba-5400-320gb is no flash drive"):
+    with pytest.raises(RefusedError, match="toshiba-5400-320gb is not a flash drive"):
         Device.open("toshiba-5400-320gb").precondition(Precondition())
 
 

@@ -79,7 +79,7 @@ def test_what_is_refused_leaves_everything_as_it_was() -> None:
     pool.fix(np.array([1, 2]))
     before = pool.counts, pool.dirty_pages().tolist(), pool.resident(np.arange(10)).tolist()
     for call, told in [
-        (lambda: pool.fix(np.array([2, 3, 4])), "fix: 3 pages, but 1 of 3 frames are not held by somebody"),
+        (lambda: pool.fix(np.array([2, 3, 4])), "fix: 3 pages, but 1 of 3 frames are not fixed"),
         (lambda: pool.unfix(np.array([1, 2, 2])), "unfix: page 2 of a, but it is not fixed"),
         (lambda: pool.change(np.array([1, 3])), "change: page 3 of a, but it is not fixed"),
         (lambda: pool.forget(np.array([7, 2])), "forget: page 2 of a, but it is fixed"),
@@ -88,7 +88,7 @@ def test_what_is_refused_leaves_everything_as_it_was() -> None:
             call()
     assert before == (pool.counts, pool.dirty_pages().tolist(), pool.resident(np.arange(10)).tolist())
     pool.fix(np.array([3]))
-    with pytest.raises(InvalidParameterError, match="fix: 2 pages, but 0 of 3 frames are not held by somebody"):
+    with pytest.raises(InvalidParameterError, match="fix: 2 pages, but 0 of 3 frames are not fixed"):
         pool.refer(np.array([1, 9]))
     pool.refer(np.array([1, 2, 3]))
     pool.unfix(np.array([1, 2, 3]))

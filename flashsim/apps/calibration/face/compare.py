@@ -265,7 +265,7 @@ def validate_hdd(
     """
     preset, measurements = presets.load(drive), Path(trace)
     if preset.kind != "hdd":
-        raise RefusedError(f"drive: {preset.name} is no hard disk")
+        raise RefusedError(f"drive: {preset.name} is not a hard disk")
     with activity("replaying") as progress:
         loop = closed_loop.run(preset, measurements, progress=progress)
         parts = dict(closed_loop.ablate(preset, measurements, progress)) if ablate else {}

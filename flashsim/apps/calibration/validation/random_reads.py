@@ -121,7 +121,7 @@ def validate(
     """Play every row on a preset, those that are kept from before excepted, and judge what it shows."""
     rows = read(path, engine)
     if (flash := presets.load(preset).flash) is None:
-        raise RefusedError(f"device: {preset} is no flash drive")
+        raise RefusedError(f"device: {preset} is not a flash drive")
     how: dict[str, Any] = {"preset": preset, "core_time": core_time, "scale": settings.scale, "seed": settings.seed}
     jobs = [
         Job.of(

@@ -107,7 +107,7 @@ def rows_of(path: Path, parameter: str, needed: Sequence[str]) -> list[tuple[Map
     except OSError as problem:
         raise MissingFileError(f"{parameter}: cannot read {path}: {problem.strerror}") from problem
     except (ValueError, csv.Error) as problem:
-        raise DamagedFileError(f"{where} is no table: {problem}") from None
+        raise DamagedFileError(f"{where} is not a table: {problem}") from None
     if not rows:
         raise DamagedFileError(f"{where} has no rows")
     if missing := [name for name in needed if name not in rows[0]]:
@@ -162,7 +162,7 @@ def _words(name: str) -> set[str]:
 def _check(row: LoadRow, name: str) -> None:
     preset, used, rate = presets.load(name), row.values["used_gib"], row.values["background_per_s"]
     if preset.flash is None:
-        raise RefusedError(f"device: {name} is no flash drive")
+        raise RefusedError(f"device: {name} is not a flash drive")
     if not _LEAST_USED <= used * GIB / preset.capacity <= _MOST_USED:
         holds = f"{name} holds {preset.capacity / GIB:,.1f} GiB, of which at least {_LEAST_USED:.0%} must be in use"
         raise InvalidParameterError(f"under_load: {row.drive}: used_gib", f"{used:g}", holds)
@@ -211,7 +211,7 @@ def _in_use(preset: str, used: float, scale: float, seed: int) -> tuple[Original
 def in_use(whole: Preset, used: float, scale: float, seed: int) -> tuple[Original[Device], float]:
     """A part of a drive in steady state, so many GiB of the whole in use, and writes between two collections of a plane, of all planes."""
     if whole.flash is None:
-        raise RefusedError(f"under_load: {whole.name} is no flash drive")
+        raise RefusedError(f"under_load: {whole.name} is not a flash drive")
     if used < whole.capacity // GIB:
         capacity = max(1, int(used * GIB) // whole.flash.unit_size) * whole.flash.unit_size
         whole = replace(whole, parameters=replace(whole.flash, capacity=capacity))

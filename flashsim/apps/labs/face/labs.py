@@ -223,7 +223,7 @@ def _grade(files: list[str] | str, lab: str | None, seed: int | None, instances:
         try:
             names |= {grading.lab_of(path, lab)} if lab or not path.is_dir() else set()
         except UnknownNameError as problem:
-            unknown[path] = f"its name tells no lab: {problem}"
+            unknown[path] = f"its name does not name a lab: {problem}"
     names = names or {grading.lab_of(paths[0], lab)}
     if len(names) > 1:
         raise FlashsimError(f"files: they are for different labs, {', '.join(sorted(names))}; grade one lab at a time")

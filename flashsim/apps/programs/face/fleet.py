@@ -90,7 +90,7 @@ def simulate(study: FleetStudy, what: Survey, span: int, settings: Settings, pro
     """
     preset = presets.load(study.device)
     if not what.timed:
-        raise InvalidParameterError("trace", study.name, "it does not say when requests arrived, so that it is no load")
+        raise InvalidParameterError("trace", study.name, "it does not say when requests arrived, so it is not a load")
     if what.reach > preset.capacity:
         raise CapacityError(
             f"device: {preset.name} holds {format_size(preset.capacity)}, but the trace reaches to {format_size(what.reach)}"

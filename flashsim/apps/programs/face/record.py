@@ -276,7 +276,7 @@ def crash(
     words: Sequence[str] = command
     place = Path(folder).resolve()
     if not place.is_dir():
-        raise RefusedError(f"folder: {folder} is no folder")
+        raise RefusedError(f"folder: {folder} is not a folder")
     drive = _drive_of(device, cache, ignore_flush, whole_pages)
     before = snapshot(place)
     recording = recorder.record(words, contents=True, folder=place, before=before)

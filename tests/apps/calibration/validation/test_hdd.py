@@ -112,7 +112,7 @@ def test_parts_of_the_model_are_left_out_one_at_a_time(here: Path, flashsim: Run
 @with_each(
     ("line", "says"),
     [
-        ("--drive ocz-core-60gb --trace good.trace", "no hard disk"),
+        ("--drive ocz-core-60gb --trace good.trace", "not a hard disk"),
         ("--drive toshiba-5400-320bg --trace good.trace", "did you mean"),
         (f"--drive {DRIVE} --trace missing.trace", "missing.trace"),
         (f"--drive {DRIVE} --trace far.trace", "it reaches to"),

@@ -81,7 +81,7 @@ def test_the_command_judges_every_row_of_a_file(here: Path, flashsim: Run) -> No
     assert all(row["simulated"] > 0 for row in document["rows"]) and len(document["errors"]) == 2 * len(MEASURES)
     for options, message in (
         ("", "--reads needs one preset"), ("--device a=small.toml", "--reads needs one preset"),
-        ("--device dell-7200-500gb", "is no flash drive"),
+        ("--device dell-7200-500gb", "is not a flash drive"),
         ("--device small.toml --engine psync", "psync"), ("--device small.toml --claim tail", "--claim"),
         ("--device small.toml --under-load reads.csv", "--reads"), ("--device small.toml --core-time 5", "core"),
     ):  # fmt: skip

@@ -96,7 +96,7 @@ GOOD = table(row("a", 1000, 2000))
     (GOOD.replace("read_p99.9_us", "p999"), "has no column read_p99.9_us"), (GOOD.rpartition(",")[0], "row 1: write_p99.9_us"),
     (GOOD.replace(",2000,", ",nan,"), "row 1: achieved_per_s"), (GOOD.replace(",2000,", ",0,"), "row 1: achieved_per_s"),
     (GOOD.replace(",2000,", ",many,"), "row 1: achieved_per_s"), (GOOD.replace("\na,", "\n,"), "row 1: drive"),
-    (GOOD.replace("\na,", '\n"a,'), "is no table"), ("PAR1\0\0", "has no rows"), ('{"rows": []}\n[]\n', "has no column drive"),
+    (GOOD.replace("\na,", '\n"a,'), "is not a table"), ("PAR1\0\0", "has no rows"), ('{"rows": []}\n[]\n', "has no column drive"),
 ])  # fmt: skip
 def test_files_that_are_none_are_refused_in_one_line(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "load.csv"
@@ -177,7 +177,7 @@ def test_the_command_refuses_what_it_cannot_judge(here: Path, flashsim: Run, sma
     (here / "load.csv").write_text(table(row("mine", 1000, 2000)))
     for options, message in (
         ("", "--device 'mine'=PRESET"), ("--device mine", "NAME=PRESET is needed"), (f"--device other={small}", "other"),
-        ("--device mine=dell-7200-500gb", "is no flash drive"), ("--device mine=none", "none"),
+        ("--device mine=dell-7200-500gb", "is not a flash drive"), ("--device mine=none", "none"),
         (f"--device mine={small} --device mine=micron-p300", "mine of --device: given twice"),
         (f"--device mine={small} --claim tail", "--claim"), (f"--device mine={small} --scale 0.001", "scale"),
     ):  # fmt: skip

@@ -96,7 +96,7 @@ def test_other_joins_have_the_detailed_closed_form(files: tuple[HeapFile, HeapFi
     [
         ({}, "micron-p300", "best", "allocation: 'best' is unknown"),
         ({}, None, "drive", "name one"),
-        ({}, "toshiba-5400-320gb", "drive", "no flash drive"),
+        ({}, "toshiba-5400-320gb", "drive", "not a flash drive"),
         ({"given": {"partition": "n-hash", "sub_buffer": 8192}}, "micron-p300", "drive", "sub-buffer: 8 KiB"),
         ({"algorithm": "hybrid-hash"}, "micron-p300", "drive", "not of hybrid-hash with n-hash"),
         ({"algorithm": "simple-hash", "given": {}}, "micron-p300", "drive", "not of simple-hash"),

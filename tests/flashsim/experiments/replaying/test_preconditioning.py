@@ -84,7 +84,7 @@ def test_what_it_refuses(state: str, message: str) -> None:
     [
         ("trace replay a.txt --device toshiba-5400-320gb --precondition steady", "is a disk"),
         ("trace replay a.txt --device small.toml --precondition steady --empty", "take one of them"),
-        ("device bench ./a.txt --precondition steady", "is no preset"),
+        ("device bench ./a.txt --precondition steady", "is not a preset"),
     ],
 )
 def test_where_it_does_not_belong(line: str, message: str, flashsim: Run, small: Path) -> None:

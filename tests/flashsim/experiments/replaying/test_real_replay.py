@@ -153,8 +153,8 @@ BAD: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "unknown engine": ({}, "--engine fioo", ["did you mean fio?"]),
     "unknown preset": ({}, "--against ocz-core", ["did you mean ocz-core-60gb"]),
     "nothing": ({}, "--limit 0", ["limit: 0"]),
-    "timeline": ({}, "--timeline t.json", ["--timeline", "no preset"]),
-    "precondition": ({}, "--precondition steady", ["--precondition", "no preset"]),
+    "timeline": ({}, "--timeline t.json", ["--timeline", "not a preset"]),
+    "precondition": ({}, "--precondition steady", ["--precondition", "not a preset"]),
     "its own output": ({}, "--out disk", ["also what --device names"]),
 }
 

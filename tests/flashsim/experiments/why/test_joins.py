@@ -95,5 +95,5 @@ def test_what_cannot_be_taken_apart_is_refused(tmp_path: Path) -> None:
     real = fs.join(rows, rows, on="key", algorithm="bnl", device=str(tmp_path / "file"), memory="1MiB", allow_write=True)
     with pytest.raises(FlashsimError, match="real device"):
         real.why()
-    with pytest.raises(FlashsimError, match="no result that can be taken apart"):
+    with pytest.raises(FlashsimError, match="is not a result of fs.join, fs.replay or fs.pool"):
         fs.why(rows)  # type: ignore[arg-type]

@@ -186,7 +186,7 @@ def test_what_the_model_does_otherwise_is_said(tmp_path: Path, old: str, new: st
         ("parv", "source small.diskspecs", "disksim_simpledisk SD0 { Access time = 9.5 }", DamagedFileError, "no such block"),
         ("parv", "as SMALL_ST-1.x", "as SMALL", DamagedFileError, "small.parv:18: disk0 is instantiated as SMALL"),
         ("parv", "instantiate [ disk0 .. disk1 ]", "instantiate [ disk0 ]", DamagedFileError, "disk1, which is not instantiated"),
-        ("parv", "disk0 .. disk1 ]", "disk0 .. desk1 ]", DamagedFileError, "no range of names"),
+        ("parv", "disk0 .. disk1 ]", "disk0 .. desk1 ]", DamagedFileError, "not a range of names"),
         ("parv", "disksim_bus BUS0 {", "disksim_bus {", DamagedFileError, "BUS0, but there is no such block"),
         ("parv", "topology", "tapology", DamagedFileError, "'tapology' begins no block"),
         ("seek", "2,  2.0", "2;  2.0", DamagedFileError, "small.seek:3"),

@@ -81,13 +81,13 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.drive("toshiba-5400-320gb").read(random="100TiB"), "random: 26,843,545,600 requests .* take 600 GiB of memory"),
         (lambda: fs.replay(frame(offset=[0], length=[4096]), "ocz-core-60gb"), "the frame has no column operation"),
         (lambda: fs.replay(frame(**ONE_READ | {"operation": ["rd"]}), "ocz-core-60gb"), "'rd' is unknown; did you mean read"),
-        (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*no whole number of at least 0"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [-1]}), "ocz-core-60gb"), "offset: .*not a whole number of at least 0"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [10**15]}), "ocz-core-60gb"), "add wrap=True"),
         (lambda: fs.replay(frame(**ONE_READ), "./disk.bin"), "device: .*disk.bin"),
         (lambda: fs.replay(frame(**ONE_READ | {"offset": [2**70]}), "ocz-core-60gb"), "trace: the table cannot be taken"),
-        (lambda: fs.replay(frame(**ONE_READ | {"offset": [2**63]}), "ocz-core-60gb"), "offset: 9223372036854775808 is no whole number"),
-        (lambda: fs.replay(frame(**ONE_READ, device=2**15), "ocz-core-60gb"), "device: 32768 is no whole number .* below 32768"),
-        (lambda: fs.replay(frame(**ONE_READ, dependency=-2), "ocz-core-60gb"), "dependency: -2 is no whole number of at least -1"),
+        (lambda: fs.replay(frame(**ONE_READ | {"offset": [2**63]}), "ocz-core-60gb"), "offset: 9223372036854775808 is not a whole number"),
+        (lambda: fs.replay(frame(**ONE_READ, device=2**15), "ocz-core-60gb"), "device: 32768 is not a whole number .* below 32768"),
+        (lambda: fs.replay(frame(**ONE_READ, dependency=-2), "ocz-core-60gb"), "dependency: -2 is not a whole number of at least -1"),
         (lambda: fs.replay(None, "ocz-core-60gb"), "trace: None, but a trace is needed"),
         (lambda: fs.sweep(fs.devices, preset=["x"]), "a sweep is of fs.join, fs.pool or fs.replay"),
         (lambda: fs.sweep(fs.join, r=R, s=S, on="k", device="ocz-core-60gb", memory="64KiB"), "none is a list"),
@@ -104,14 +104,14 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.trace(frame(**ONE_READ), format=1), "format: 1, but a name"),  # type: ignore[arg-type]
         (lambda: fs.devices(5), "preset: 5, but a name"),  # type: ignore[arg-type]
         (lambda: join(devcie=3), "argument: 'devcie' is unknown; did you mean device"),
-        (lambda: fs.join(R, S, on="k", device="ocz-core-60gb"), "memory: not given, but it is needed"),
+        (lambda: fs.join(R, S, on="k", device="ocz-core-60gb"), "memory: not given, but it is required"),
         (lambda: fs.trace(R, R, R), "trace: 3 by position, but it takes trace; give others by name: NAME=VALUE"),  # type: ignore[call-arg,arg-type]
         (lambda: fs.drive("intel-x25e-64gb", stat="new"), "argument: 'stat' is unknown; did you mean state"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").write(randon="1MiB"), "argument: 'randon' is unknown; did you mean random"),  # type: ignore
         (lambda: fs.drive("intel-x25e-64gb", np.arange(3)), r"state: array\(\[0, 1, 2\]\), but a name"),  # type: ignore[arg-type]
-        (lambda: join(device={}), "preset: not given, but it is needed"),
-        (lambda: join(cpu=np.arange(3)), "cpu: an object of type ndarray, but no such value is taken"),
-        (lambda: join(io=np.arange(3)), "io: an object of type ndarray, but no such value is taken"),
+        (lambda: join(device={}), "preset: not given, but it is required"),
+        (lambda: join(cpu=np.arange(3)), "cpu: an object of type ndarray, but values of this type are not accepted"),
+        (lambda: join(io=np.arange(3)), "io: an object of type ndarray, but values of this type are not accepted"),
         (lambda: join(memory="9" * 9000), r"memory: '9+\.\.\.9+' \(9,002 characters\), but"),
         (lambda: join(memory="1\x1b[31m\nMiB"), r"memory: '1\\x1b\[31m\\nMiB', but"),
         (lambda: join(buffers_for="a\x1b[31m\nb"), "'a .31m b' is unknown"),
@@ -119,11 +119,11 @@ def frame(**columns: Any) -> pd.DataFrame:
         (lambda: fs.bench("ocz-core-60gb", state=b"x"), "state: b'x', but a share is needed"),  # type: ignore[arg-type]
         (lambda: fs.algorithms(set()), r"family: set\(\), but a name"),  # type: ignore[arg-type]
         (lambda: fs.sweep(fs.join, 1, 2), "sweep: 3 by position, but it takes function; give others by name"),  # type: ignore
-        (lambda: fs.sweep(), "function: not given, but it is needed"),  # type: ignore[call-arg]
+        (lambda: fs.sweep(), "function: not given, but it is required"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").read(0, 4096), "Drive.read: 2 by position, but it takes none"),  # type: ignore
         (lambda: fs.drive("toshiba-5400-320gb").zones(1, 2), "Drive.zones: 2 by position, but it takes none"),  # type: ignore
         (lambda: fs.drive("toshiba-5400-320gb").append(1, "4KiB", 3), "Drive.append: 3 by position, but it takes zone, length"),  # type: ignore
-        (lambda: fs.drive("toshiba-5400-320gb").append(), "zone: not given, but it is needed"),  # type: ignore[call-arg]
+        (lambda: fs.drive("toshiba-5400-320gb").append(), "zone: not given, but it is required"),  # type: ignore[call-arg]
         (lambda: fs.drive("toshiba-5400-320gb").idle(tme="1s"), "argument: 'tme' is unknown; did you mean time"),  # type: ignore
         (lambda: fs.tiny_drive().write(1, 2, 3, 4), "LabDrive.write: 4 by position, but it takes page"),  # type: ignore[call-arg]
         (lambda: fs.tiny_drive(1, 2), "tiny_drive: 2 by position, but it takes pages"),  # type: ignore[call-arg]

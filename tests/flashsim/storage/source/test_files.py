@@ -151,9 +151,9 @@ def test_what_is_not_utf_8_is_named_by_line_and_column(tmp_path: Path) -> None:
 @with_each(
     ("text", "reason"),
     [
-        ('id,v\n1,"a\n2,b\n', "line 2, column 2: a quote begins the field and none ends it"),
-        ('id,v\n1,"a\n2,"b\n', "line 2, column 2: a quote begins the field and none ends it"),
-        ('id;v\n1;"a;b"\n"2"";3\n', "line 3, column 1: a quote begins the field and none ends it"),
+        ('id,v\n1,"a\n2,b\n', "line 2, column 2: a quote opens the field, but none closes it"),
+        ('id,v\n1,"a\n2,"b\n', "line 2, column 2: a quote opens the field, but none closes it"),
+        ('id;v\n1;"a;b"\n"2"";3\n', "line 3, column 1: a quote opens the field, but none closes it"),
         ("id,v\n1,a\n2\n3,c\n", r"row 3 \(the names are row 1\): fields 1, but columns 2"),
         ("", "it is empty"),
     ],
@@ -225,7 +225,7 @@ def test_types_that_a_user_names(tmp_path: Path) -> None:
         values = source.with_type(column, type_named(name, "types")).key(column).to_pylist()
         assert values == [value, None] or (column, name, values) == ("day", "text", ["2020-02-29", ""])
     for column, name in (("day", "int64"), ("price", "int64"), ("price", "decimal(3,2)"), ("k", "bool"), ("k", "date")):
-        with pytest.raises(SchemaError, match=rf"x: column {column}: '.*' is no {re.escape(name)}"):
+        with pytest.raises(SchemaError, match=rf"x: column {column}: '.*' is not a value of type {re.escape(name)}"):
             source.with_type(column, type_named(name, "types"))
     for name in ("duration[s]", "null"):
         with pytest.raises(SchemaError, match="x: column price: "):
@@ -271,7 +271,7 @@ def test_missing_files(suffix: str, tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="there is no such file"):
         open_source(str(tmp_path / f"x.{suffix}"))
     (tmp_path / f"x.{suffix}".split(":")[0]).mkdir()
-    with pytest.raises(MissingFileError, match="it is no file"):
+    with pytest.raises(MissingFileError, match="it is not a file"):
         open_source(str(tmp_path / f"x.{suffix}"))
 
 
