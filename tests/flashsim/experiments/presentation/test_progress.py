@@ -6,6 +6,7 @@ import os
 import re
 import select
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -183,6 +184,10 @@ def test_no_command_of_the_pages_is_silent_with_an_empty_cache(page: Path, tmp_p
     text, silent = page.read_text(encoding="utf-8"), {}
     for name, block in re.findall(r"```python\n(?=# (\w+\.py)\n)(.*?)```", text, re.DOTALL):
         (tmp_path / name).write_text(block, encoding="utf-8")
+    for description in page.parent.glob("*.diskspecs"):
+        shutil.copy(description, tmp_path)
+    if program := "".join(re.findall(r"```python\n(?!# \w+\.py\n)((?:.*\n)*?)```", text)) if ".write_text(" in text else "":
+        subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
     for line in re.findall(r"^printf .*", text, re.MULTILINE):
         subprocess.run(line, shell=True, check=True, cwd=tmp_path)
     for number, line in enumerate(commands_of(text)):
