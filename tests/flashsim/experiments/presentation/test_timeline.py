@@ -146,7 +146,7 @@ def test_measured_requests_of_a_benchmark_are_drawn(flashsim: Run) -> None:
 def test_a_real_file_has_no_timeline(flashsim: Run, here: Path) -> None:
     (here / "disk.bin").write_bytes(bytes(1 << 20))
     result = flashsim("device bench ./disk.bin --quick --timeline t.json")
-    assert result.exit_code != 0 and "simulated drives only" in f"{result.output}{result.exception}"
+    assert result.exit_code != 0 and "only simulated drives show" in f"{result.output}{result.exception}"
     assert [path.name for path in here.iterdir()] == ["disk.bin"]
 
 
