@@ -78,7 +78,11 @@ class RestartOutcome(Outcome):
         yield Explanation(_EXPLAINED)
 
     def _draw(self) -> Figure:
-        return series_over(self.series(), "minutes", "transactions/s", "restart", ["design"], f"minutes after the {self.result.ends}")
+        """Means of `_SMOOTHED` intervals, as a ramp-up is judged: single intervals zigzag."""
+        series, runs = self.series(), ["design", "restart"]
+        smooth = series.groupby(runs, sort=False)["transactions/s"].transform(lambda each: each.rolling(_SMOOTHED, 1, center=True).mean())
+        axis = f"time after the {self.result.ends} (min)"
+        return series_over(series.assign(**{"transactions/s": smooth}), "minutes", "transactions/s", "restart", ["design"], axis)
 
 
 def _write_timeline(outcome: RestartOutcome, target: Path, path: Path) -> None:
