@@ -16,7 +16,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError
 from flashsim.core.units import GIB, format_duration
 from flashsim.experiments.designs.session import design_names, parse_percent
-from flashsim.experiments.presentation.plots import series_over
+from flashsim.experiments.presentation.plots import LINES, panels
 from flashsim.experiments.presentation.terminal import Explanation, Part
 from flashsim.operations import fields
 from flashsim.operations.fields import Count, Duration, Field, Name, Names, Scale, Size
@@ -78,11 +78,16 @@ class RestartOutcome(Outcome):
         yield Explanation(_EXPLAINED)
 
     def _draw(self) -> Figure:
-        """Means of `_SMOOTHED` intervals, as a ramp-up is judged: single intervals zigzag."""
-        series, runs = self.series(), ["design", "restart"]
-        smooth = series.groupby(runs, sort=False)["transactions/s"].transform(lambda each: each.rolling(_SMOOTHED, 1, center=True).mean())
-        axis = f"time after the {self.result.ends} (min)"
-        return series_over(series.assign(**{"transactions/s": smooth}), "minutes", "transactions/s", "restart", ["design"], axis)
+        """One panel per run, on one scale: lines over one another would hide which is which."""
+        runs = self.series().groupby(["design", "restart"], sort=False)
+        with panels(0.5 + 1.5 * runs.ngroups, runs.ngroups, sharex=True, sharey=True, squeeze=False) as (figure, grid):
+            for axes, ((design, name), rows) in zip(grid[:, 0], runs, strict=True):
+                axes.axvline(0, color="#555555", linestyle=":")
+                axes.plot(rows["minutes"], rows["transactions/s"], color=LINES[0][0], linewidth=1.2)
+                axes.set_title(f"{design}, restart design {name}", fontsize=9)
+                axes.set(ylabel="transactions/s", ylim=(0, None))
+            axes.set_xlabel(f"time after the {self.result.ends} (min; dotted line at 0)")
+        return figure
 
 
 def _write_timeline(outcome: RestartOutcome, target: Path, path: Path) -> None:
