@@ -16,7 +16,7 @@ from flashsim.experiments.presentation.plots import LINES, panels
 from flashsim.ssd.lab.drive import FREE_PAGE, MARKS, PAGE_NAMES, block_letters, logical_pages, page_states, pool_name
 from flashsim.ssd.state.drive_state import DriveState
 
-#: White, blue, grey, light blue, red: free, valid, invalid, on its way, torn.
+#: White, blue, grey, light blue, red: free, valid, invalid, in flight, torn; as in ``templates/steps.css`` on a light page.
 PAGE_COLOURS = ("#ffffff", "#5b8fc7", "#bfbfbf", "#c6dcf2", "#c00000")
 #: Planes of more flash pages than this are drawn without the numbers of logical pages, and drives of more are not drawn.
 MOST_NUMBERED, MOST_DRAWN = 1024, 1 << 16
@@ -40,6 +40,8 @@ def draw_pages(drive: Any, title: str = "") -> Figure:
         for pool, axes in enumerate(grid[:, 0]):
             _plane(axes, state, slice(pool * per_pool, (pool + 1) * per_pool))
             axes.set_title(pool_name(state, pool), fontsize=8, loc="left", pad=9)
+            axes.set_ylabel("page", fontsize=8)
+        axes.set_xlabel("block", fontsize=8)
         handles = [Patch(facecolor=colour, edgecolor="black", label=name) for colour, name in zip(PAGE_COLOURS, PAGE_NAMES, strict=True)]
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8)
         if title:

@@ -60,7 +60,8 @@ class Steps:
     """A picture in steps.  Jupyter shows it with a slider if anywidget is installed, and otherwise one of its frames.
 
     `title` says in a line what is seen, `size` are width and height of every frame, in units of its shapes.  There are 1 to `MOST_STEPS`
-    frames, others are an InvalidParameterError; number `still` stands for all where nothing moves, the last by default.
+    frames, others are an InvalidParameterError.  The slider opens at number `still`, which stands for all where nothing moves: the last by
+    default.
     """
 
     def __init__(self, title: str, size: tuple[float, float], frames: Sequence[Frame], still: int = -1) -> None:
@@ -81,7 +82,7 @@ class Steps:
             changes = [(place, shape) for place, shape in enumerate(frame.shapes) if shape not in before[place : place + 1]]
             frames.append({"caption": frame.caption, "length": len(frame.shapes), "changes": changes})
             before = tuple(frame.shapes)
-        return {"title": self.title, "width": self.size[0], "height": self.size[1], "frames": frames}
+        return {"title": self.title, "width": self.size[0], "height": self.size[1], "still": self._still, "frames": frames}
 
     def svg(self, step: int | None = None) -> str:
         """One step as SVG, with its caption below."""
@@ -131,7 +132,7 @@ class Steps:
         still = {"text/plain": repr(self), "image/svg+xml": self.svg()}
         if find_spec("anywidget") is None:
             return still
-        bundle = _widget()(picture=self.picture())._repr_mimebundle_()
+        bundle = _widget()(picture=self.picture(), number=self._still)._repr_mimebundle_()
         shown: dict[str, Any] = bundle[0] if isinstance(bundle, tuple) else bundle or {}
         return shown | still
 

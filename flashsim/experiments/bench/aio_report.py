@@ -30,12 +30,11 @@ def tables_of(runs: pd.DataFrame) -> list[Table]:
 
 
 def picture_of(runs: pd.DataFrame) -> Drawing:
-    """Bandwidth of reads or writes over I/O size, a line an outstanding level."""
+    """Bandwidth of reads or writes over I/O size, one line per queue depth."""
     rates = at_levels(runs) / MB
-    series = {str(level): (rates[level].dropna().index, rates[level].dropna()) for level in rates}
-    x = "I/O size (one line per queue depth)"
+    series = {f"queue depth {level}": (rates[level].dropna().index, rates[level].dropna()) for level in rates}
     figure = plots.lines(
-        series, names=7, xscale=plots.BINARY, ylim=(0, None), xlabel=x, ylabel=f"bandwidth of {runs['benchmark'].iloc[0]}s (MB/s)"
+        series, xscale=plots.BINARY, ylim=(0, None), xlabel="I/O size", ylabel=f"bandwidth of {runs['benchmark'].iloc[0]}s (MB/s)"
     )
     plots.name_ticks(figure, {size: format_size(size).replace(" ", "\n") for size in rates.index})
     return figure

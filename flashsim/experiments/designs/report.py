@@ -103,7 +103,7 @@ def ramp_up(results: DesignRuns) -> Figure:
     """
     curves = [("transactions_s", "transactions/s", 1)]
     if any(each.system.ssd for each in results.runs):
-        curves += [("ssd_hit_ratio", "SSD hits, % of misses", 100), ("dirty_share", "dirty, % of SSD", 100)]
+        curves += [("ssd_hit_ratio", "SSD hits (% of misses)", 100), ("dirty_share", "dirty (% of SSD)", 100)]
     unit, axis = _time_axis(results)
     runs = _lines(results)
     columns = max(1, min(4, int(WIDTH / (0.5 + 0.065 * max(len(each.name) for each in runs)))))
@@ -140,7 +140,7 @@ def traffic(results: DesignRuns) -> Figure:
                         axes.plot(seconds, series[f"{device}_{how}_mb_s"], color=colour, linestyle=dashes, linewidth=1.2, label=how)
         for axes in rows[-1]:  # once all are drawn: there is one scale for all of a device
             axes.set(ylim=(0, None), xlabel=axis)
-        figure.supylabel("MB/s", fontsize=9)
+        figure.supylabel("bandwidth (MB/s)", fontsize=9)
         legend(figure, rows[0, 0])
     return figure
 

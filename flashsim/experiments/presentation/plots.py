@@ -34,6 +34,11 @@ STEPS: dict[str, Any] = {"drawstyle": "steps-post", "marker": ""}
 #: A scale of powers of two.
 BINARY = LogScale(None, base=2)
 
+#: Axis labels of columns whose names say too little; others are `axis_label`'s.
+_LABELS = {"io_s": "I/O time (s)", "cpu_s": "CPU time (s)", "mean_us": "mean latency (µs)", "transactions_s": "transactions/s"}
+_LABELS |= {"I/O time, s": "I/O time (s)"}
+_TIMES = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
+
 _ABOVE: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 7, "rotation": 90}
 _BESIDE: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7}
 _DOT: dict[str, Any] = {"marker": "o", "linestyle": "", "color": "black", "markerfacecolor": "white", "markersize": 3.5}
@@ -209,6 +214,12 @@ def _handles(panels: Sequence[Beside]) -> list[Any]:
     return handles + ([Line2D([], [], label="outside", **_OUTSIDE)] if any(panel.outside() for panel in panels) else [])
 
 
+def axis_label(column: str) -> str:
+    """The label of an axis that shows a column: `total_s` is "total time (s)", and other names stay as they are."""
+    name, _, unit = column.rpartition("_")
+    return _LABELS.get(column) or (f"{name.replace('_', ' ')} time ({_TIMES[unit]})" if name and unit in _TIMES else column)
+
+
 def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: Sequence[str], x_label: str) -> Figure:
     """A line a series over `x`, in a panel for each combination of values of the columns `split`.
 
@@ -221,7 +232,7 @@ def series_over(frame: pd.DataFrame, x: str, y: str, series: str | None, split: 
                 in_order = points.sort_values(x) if pd.api.types.is_numeric_dtype(points[x]) else points
                 axes.plot(in_order[x], in_order[y], label=name, **stroke(number) | MARKED)
             axes.set_title(", ".join(map(str, values)), fontsize=9)
-            axes.set(xlabel=x_label, ylabel=y, ylim=(0, None))
+            axes.set(xlabel=x_label, ylabel=axis_label(y), ylim=(0, None))
         if series:
             legend(figure, figure.axes[0])
     return figure
@@ -239,7 +250,7 @@ def scatter_beside(rows: pd.DataFrame, x: str, y: str, split: str, names: tuple[
             axes.plot(group[x], group[y], linestyle="", color=colour, marker=marker, markersize=4, label=name)
         ends = (visible[[x, y]].min().min(), visible[[x, y]].max().max()) if len(visible) else (1, 10)
         axes.plot(ends, ends, color="#999999", linewidth=0.8)
-        axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
+        axes.set(xscale="log", yscale="log", xlabel=axis_label(x), ylabel=axis_label(y))
         legend(figure, axes)
     return figure
 

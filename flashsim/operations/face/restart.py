@@ -16,7 +16,7 @@ from flashsim.core.activity import activity
 from flashsim.core.errors import InvalidParameterError, option
 from flashsim.core.units import GIB, format_duration
 from flashsim.experiments.designs.session import design_names, parse_percent
-from flashsim.experiments.presentation.plots import series_over
+from flashsim.experiments.presentation.plots import LINES, panels
 from flashsim.experiments.presentation.tables import with_headings
 from flashsim.experiments.presentation.terminal import Explanation, Part, next_steps
 from flashsim.operations import fields
@@ -84,7 +84,16 @@ class RestartOutcome(Outcome):
         )
 
     def _draw(self) -> Figure:
-        return series_over(self.series(), "minutes", "transactions/s", "restart", ["design"], f"minutes after the {self.result.ends}")
+        """One panel per run, on one scale: lines over one another would hide which is which."""
+        runs = self.series().groupby(["design", "restart"], sort=False)
+        with panels(0.5 + 1.5 * runs.ngroups, runs.ngroups, sharex=True, sharey=True, squeeze=False) as (figure, grid):
+            for axes, ((design, name), rows) in zip(grid[:, 0], runs, strict=True):
+                axes.axvline(0, color="#555555", linestyle=":")
+                axes.plot(rows["minutes"], rows["transactions/s"], color=LINES[0][0], linewidth=1.2)
+                axes.set_title(f"{design}, restart design {name}", fontsize=9)
+                axes.set(ylabel="transactions/s", ylim=(0, None))
+            axes.set_xlabel(f"time after the {self.result.ends} (min; dotted line at 0)")
+        return figure
 
 
 def _write_timeline(outcome: RestartOutcome, target: Path, path: Path) -> None:

@@ -22,7 +22,7 @@ from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedEr
 from flashsim.core.provenance import provenance
 from flashsim.core.source_files import is_trustworthy
 from flashsim.core.units import MIB, parse_size
-from flashsim.experiments.presentation.plots import series_over
+from flashsim.experiments.presentation.plots import axis_label, series_over
 from flashsim.experiments.runs import kept
 from flashsim.experiments.runs.jobs import Job, Settings, make
 from flashsim.operations.face._arguments import A_TABLE, A_TRACE, arrow_table
@@ -80,7 +80,7 @@ class SweepOutcome(Outcome):
         has_sizes = x in numbers and isinstance(self.axes[x][0], str)
         if has_sizes:
             frame = frame.assign(**{x: frame[x].map(dict(zip(self.axes[x], numbers[x], strict=True))) / MIB})
-        return series_over(frame, x, y, next(iter(others), None), others[1:], f"{x}, MiB" if has_sizes else x)
+        return series_over(frame, x, y, next(iter(others), None), others[1:], f"{x} (MiB)" if has_sizes else axis_label(x))
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:

@@ -252,7 +252,7 @@ class TraceOutcome(Outcome, TraceSource):
             frames["between"] = pd.DataFrame({"nanoseconds": between["values"], "share": between["shares"]})
             if len(frames["between"]) > 1:
                 step = np.maximum(frames["between"]["nanoseconds"], 1) / MICROSECONDS, 100 * frames["between"]["share"]
-                axis: dict[str, Any] = {"xlabel": "time from one arrival to the next, µs", "ylabel": "share of requests, %"}
+                axis: dict[str, Any] = {"xlabel": "time between arrivals (µs)", "ylabel": "share of requests (%)"}
                 pictures["between"] = lines({"": step}, line=STEPS, xscale="log", ylim=(0, 103), **axis)
         if summary["reuse"]:
             frames["reuse"] = self.reuse()

@@ -216,9 +216,9 @@ class LabDrive:
 
 
 # What a flash page can be.  An invalid one waits for the erase of its block: its content is superseded or trimmed, or it was passed over.
-# A page on its way is mapped, but its program has not ended.
+# A page in flight is mapped, but its program has not ended.
 FREE_PAGE, VALID_PAGE, INVALID_PAGE, PAGE_ON_ITS_WAY, TORN_PAGE = range(5)
-PAGE_NAMES = ("free", "valid", "invalid", "on its way", "torn")
+PAGE_NAMES = ("free", "valid", "invalid", "in flight", "torn")
 MARKS = ".#x+!"
 #: The letter and the name of each state of a block, and of one that garbage collection is emptying.
 BLOCK_LETTERS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from flashsim.apps.watching import steps as steps_module
+from flashsim.apps.watching.drive_steps import _PAGES, _WORK
+from flashsim.apps.watching.flash_drawing import PAGE_COLOURS
 from flashsim.apps.watching.steps import MOST_STEPS, Frame, Shape, Steps, label, legend
 from flashsim.core.errors import FlashsimError, InvalidParameterError, RefusedError
 from tests.browser import Browser
@@ -73,6 +76,7 @@ def test_jupyter_gets_a_still_picture_without_anywidget_and_both_with_it(monkeyp
     assert {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"} <= set(bundle)
     widget = steps_module._widget()(picture=PICTURE.picture())
     assert widget.number == 0 and len(widget.picture["frames"]) == 3
+    assert PICTURE.picture()["still"] == 2  # where the slider opens
 
 
 def key(page: Any, name: str) -> None:
@@ -89,6 +93,9 @@ def test_a_page_has_a_slider_that_works(browser: Browser, tmp_path: Path, width:
     x = 'Number([...document.querySelectorAll("svg rect")].at(-1).getAttribute("x"))'
     caption = 'document.querySelector(".caption").textContent'
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert (page.evaluate(x), page.evaluate(caption)) == (90, "step 2 of <three>")  # it opens at the still picture
+    page.evaluate('document.querySelectorAll("button")[0].click()')
+    page.evaluate('document.querySelectorAll("button")[0].click()')
     assert (page.evaluate(x), page.evaluate(caption)) == (10, "step 0 of <three>")
     (box,) = page.boxes("svg")
     first = page.pixels(box)
@@ -145,3 +152,12 @@ def test_a_widget_and_its_model_follow_each_other(browser: Browser, tmp_path: Pa
     assert page.evaluate("Object.keys(model.heard).length") == 0
     assert not page.messages()
     page.close()
+
+
+def test_each_kind_of_one_picture_has_a_colour_of_its_own() -> None:
+    """Pages have the colours of `fs.tiny_drive`'s pictures."""
+    rules = re.findall(r"^(.*) \{ fill: light-dark\((#\w+)", steps_module._text("steps.css"), re.MULTILINE)
+    colours = {kind: colour for kinds, colour in rules for kind in re.findall(r"steps \.(\w+)", kinds)}
+    shown = [colours[kind] for kind in (*_PAGES, *_WORK)]
+    assert len(set(shown)) == len(shown)
+    assert shown[: len(_PAGES)] == list(PAGE_COLOURS)

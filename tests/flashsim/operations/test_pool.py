@@ -82,8 +82,8 @@ def test_devices_are_made_as_texts_say() -> None:
 def test_pictures_name_their_units_and_tell_lines_apart_without_colour(done: DesignRuns) -> None:
     above, *below = report.ramp_up(done).axes
     assert len({(line.get_marker(), line.get_linestyle()) for line in above.lines}) == len(done.runs)
-    assert [axes.get_ylabel() for axes in (above, *below)] == ["transactions/s", "SSD hits, % of misses", "dirty, % of SSD"]
-    assert below[-1].get_xlabel() == "virtual time, ms"
+    assert [axes.get_ylabel() for axes in (above, *below)] == ["transactions/s", "SSD hits (% of misses)", "dirty (% of SSD)"]
+    assert below[-1].get_xlabel() == "virtual time (ms)"
     assert all(len(axes.lines) == sum(each.system.ssd > 0 for each in done.runs) for axes in below)
     rates = np.array(done.runs[0].series()["transactions_s"])
     assert np.asarray(above.lines[0].get_ydata())[1:-1] == pytest.approx(np.convolve(rates, np.full(3, 1 / 3), "valid"))

@@ -131,7 +131,7 @@ def _figure(claim: str, title: str, runs: DriveRuns) -> list[Section]:
         table1 = [(drive, method, published_column(drive, method)) for drive in DEVICES for method in METHODS]
         lines["seconds"] += [(drive, f"{mb:g}", f"{LABELS[method]}, paper", s) for drive, method, row in table1 for mb, s in row.items()]
     frames = {what: pd.DataFrame(rows, columns=["drive", "MB", "line", what]) for what, rows in lines.items()}
-    pictures = {f"{claim}-{what}": series_over(each, "MB", what, "line", ["drive"], "memory, MB") for what, each in frames.items()}
+    pictures = {f"{claim}-{what}": series_over(each, "MB", what, "line", ["drive"], "memory (MB)") for what, each in frames.items()}
     rows = [
         [series, memory, *(each for drive in DEVICES for each in (*(runs.seconds(one, drive) for one in pair), runs.speedup(*pair, drive)))]
         for memory, series, pair in points

@@ -150,7 +150,7 @@ class AdviseOutcome(Outcome):
                 tried = [point for point in (each.load or {})["tried"] if math.isfinite(point["speed"])]
                 speeds, times = [point["speed"] for point in tried], [point[bound.latency] / MILLISECONDS for point in tried]
                 axes.plot(speeds, np.maximum(times, 1e-6), label=each.name, linewidth=1.2, **stroke(number) | MARKED)
-            axes.axhline(bound.most / MILLISECONDS, color="#999999", linewidth=0.8)
+            axes.axhline(bound.most / MILLISECONDS, color="#555555", linestyle=":", label=f"bound: {bound.most / MILLISECONDS:g} ms")
             axes.set(xscale="log", yscale="log", xlabel="load, multiples of the recorded one", ylabel=f"{bound.latency} latency (ms)")
             legend(figure, axes, 3)
         return figure

@@ -18,7 +18,7 @@ class TinyDrive(LabDrive):
     """A drive without a clock that draws itself; see `flashsim.ssd.lab.drive.LabDrive` for what it does."""
 
     def plot(self, title: str = "") -> Picture:
-        """A cell a flash page, a column a block: what is valid, invalid, free, on its way or torn."""
+        """One cell per flash page, one column per block: valid, invalid, free, in flight or torn."""
         return Picture(draw_pages(self, title))
 
     def blocks(self) -> Picture:

@@ -27,7 +27,7 @@ function paint(svg, shapes) {
   }));
 }
 
-function draw(root, picture, number = 0, changed = () => {}) {
+function draw(root, picture, number = picture.still, changed = () => {}) {
   const last = picture.frames.length - 1;
   root.classList.add("flashsim-steps");
   const controls = make("div", root, { className: "controls" });

@@ -53,7 +53,7 @@ def test_reuse_is_a_row_a_cache(frame: pd.DataFrame) -> None:
 
 
 def test_the_picture_is_over_time_or_over_requests(frame: pd.DataFrame) -> None:
-    for each, axis in ((frame, "time, s"), (frame.drop(columns="arrival"), "requests")):
+    for each, axis in ((frame, "time (s)"), (frame.drop(columns="arrival"), "requests")):
         figure = fs.trace(each).plot().figure
         assert axis in {axes.get_xlabel() for axes in figure.axes}
 
