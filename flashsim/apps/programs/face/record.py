@@ -27,6 +27,8 @@ from traces.calls.schema import READS, SYNCS, WRITES, Recording
 
 #: Files that are printed at most.
 _FILES_SHOWN = 12
+#: Of fewer bytes that the kernel counted, most may be directories and inodes, so that a share says nothing.
+_LEAST_COUNTED = 256 << 10
 #: Files of the system: libraries and what describes it.
 _SYSTEM = r"/(usr|lib\w*|etc|bin|sbin)/"
 #: Failures, cuts of which not all outcomes were tried, and their classes that were not, that are printed at most.
@@ -90,7 +92,7 @@ class RecordOutcome(Outcome):
         more += [f"{system.sum():,} files of the system, which were only read"] if system.any() else []
         if more:
             yield Explanation(f"Besides {' and '.join(more)}; --json has all.")
-        if (share := self.seen_share) is not None:
+        if (share := self.seen_share) is not None and facts["kernel_written_bytes"] >= _LEAST_COUNTED:
             kernel = format_size(facts["kernel_written_bytes"])
             yield f"Recorded writes explain {share:.0%} of {kernel} that the kernel counted as written, metadata of files included."
             folios = min(1.0, facts["written_folio_bytes"] / facts["kernel_written_bytes"])
