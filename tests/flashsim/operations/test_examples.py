@@ -299,6 +299,15 @@ def test_the_lines_of_readme_run_and_print_what_it_shows(
         _succeeds(line)
 
 
+def test_the_front_page_shows_what_is_printed(flashsim: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```sh\nflashsim ([^`]*)\n```\n\n```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(shown) == text.count("```text") == 3
+    for line, output in shown:
+        assert output in flashsim(line.replace("\\\n", "")).stdout, line
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tutorials_run(page: Path, here: Path, request: pytest.FixtureRequest) -> None:
     text = page.read_text(encoding="utf-8")
