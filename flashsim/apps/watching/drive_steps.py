@@ -105,7 +105,7 @@ def blocks_in_steps(state: DriveState, writes: Iterable[int]) -> Steps:
         frames.append(Frame(_caption(line, drive), _blocks(drive)))
         _check_number(frames)
     height = _legend(drive)[-1].y + 18 + _pool_height(drive) * drive.parameters.pools
-    return Steps(f"A drive of {len(drive.state.blocks)} blocks, event by event", (_width(drive), height), frames)
+    return Steps(f"A drive of {len(drive.state.blocks)} blocks, event by event", (_width(drive), height), frames, len(frames) // 2)
 
 
 def _check_number(frames: Sequence[Any]) -> None:
