@@ -44,7 +44,7 @@ JOIN = "flashsim join bnl --r do2009:customer@0.001 --s do2009:orders@0.001 --on
 #: What is run in an environment without extras, with what it must print.
 LINES = {
     "flashsim --version": f"flashsim {flashsim.__version__}",
-    "flashsim doctor": "what is missing of flashsim itself is installed by: pip install 'flashsim[cluster,labs,notebook,testing,tpch]'",
+    "flashsim doctor": "the missing extras are installed by pip install 'flashsim[cluster,labs,notebook,testing,tpch]'",
     JOIN: "result rows",
     "flashsim lab start replacement": "replacement.ipynb",
 }

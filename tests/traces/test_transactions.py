@@ -334,7 +334,7 @@ def test_a_recorded_block_trace_is_cut_into_pages_of_its_requests(tmp_path: Path
     trace.write_text("issue,operation,offset,length\n0,write,8192,16384\n5,read,0,4096\n9,read,16384,512\n")
     stream = workload(f"{trace}:each=2")
     assert first(stream.batches(), 9).references.tolist() == [[1, 1, WRITES], [2, 1, WRITES], [0, 1, 0], [2, 1, 0]]
-    with pytest.raises(InvalidParameterError, match="as large as it is"):
+    with pytest.raises(InvalidParameterError, match="cannot be scaled"):
         scale_stream(stream, 2)
 
 
