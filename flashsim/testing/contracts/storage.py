@@ -197,7 +197,7 @@ class SourceContract(Contract):
             assert starts[0] == 0 and starts[-1] == len(data) and len(source.encode(rows[:0])[0]) == 0, "records do not fill their bytes"
 
     def test_unknown_columns_are_refused(self) -> None:
-        with self.example() as source, pytest.raises(UnknownNameError, match="column.*: 'nothing'"):
+        with self.example() as source, pytest.raises(UnknownNameError, match=r"column.*: 'nothing'"):
             source.key("nothing")
 
     def test_elided_and_byte_form_agree_page_for_page(self) -> None:
