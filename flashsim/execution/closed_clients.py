@@ -40,7 +40,7 @@ class ClosedClients:
     exponential: bool = False  #: Whether think times are exponentially distributed.
     page_size: int = 4096  #: Bytes.
     write_share: float = 0.0  #: Of the references, from 0 to 1.
-    seed: int = 0  #: Of all that is drawn: each draw is a function of the client and the number of its reference.
+    seed: int = 0  #: Random seed: each draw is a function of the client and the number of its reference.
     #: Processor cores by which clients go round, and each of which lets one client think at a time; 0: they all think at once.
     cores: int = 0
 

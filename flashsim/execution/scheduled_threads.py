@@ -57,7 +57,7 @@ class ScheduledThreads:
     background: float
     probe: float
     probe_write_share: float = 0.5  #: Writes among the probe's requests.
-    seed: int = 0  #: Of all that is drawn: each draw is a function of the thread and the number of its request.
+    seed: int = 0  #: Random seed: each draw is a function of the thread and the number of its request.
 
     def __post_init__(self) -> None:
         if not 0 <= self.background <= SECONDS or not 0 < self.probe <= SECONDS:

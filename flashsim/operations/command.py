@@ -26,7 +26,7 @@ from flashsim.experiments.runs.outputs import Outputs
 from flashsim.operations.fields import Field
 from flashsim.operations.help_texts import CommandWithHelp, command_help, show_whole_help
 from flashsim.operations.member_names import names
-from flashsim.operations.operation import fields, holds, perform
+from flashsim.operations.operation import fields, name_place, perform
 from flashsim.operations.outcome import JSON, Listing, Outcome, OutputFile
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def _naming(declared: Mapping[str, Field], titles: Mapping[str, str], values: Ma
         if name in declared and (isinstance(problem, InvalidParameterError) or not declared[name].argument):
             problem.args = (titles[name] + colon + rest,)
         elif isinstance(problem, UnknownNameError) and not parameter.startswith("--"):
-            options = [titles[each] for each in declared if not declared[each].argument and holds(values.get(each), problem.name)]
-            problem.args = (f"{options[0]}: {problem}",) if len(options) == 1 else problem.args
+            name_place(problem, {titles[each]: values.get(each) for each, field in declared.items() if not field.argument})
         raise
 
 

@@ -49,9 +49,7 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
             try:
                 return perform(function, bound.arguments, titles)
             except UnknownNameError as problem:
-                places = [name for name, value in bound.arguments.items() if holds(value, problem.name)]
-                if len(places) == 1 and not problem.message.startswith(f"{places[0]}:"):
-                    problem.args = (f"{places[0]}: {problem.message}", *problem.args[1:])
+                name_place(problem, bound.arguments)
                 raise
 
     wrapper.__signature__ = plain_signature  # type: ignore[attr-defined]
@@ -94,7 +92,14 @@ def refuse_words_of_pandas(names: Iterable[str]) -> None:
             raise InvalidParameterError(name, "not an argument", WORDS_OF_PANDAS[name]) from None
 
 
-def holds(value: Any, name: str) -> bool:
+def name_place(problem: UnknownNameError, values: Mapping[str, Any]) -> None:
+    """Begin the message with the argument, by its name in messages, whose value has the unknown name, if there is just one."""
+    places = [place for place, value in values.items() if _has_name(value, problem.name)]
+    if len(places) == 1 and not problem.message.startswith(f"{places[0]}:"):
+        problem.args = (f"{places[0]}: {problem.message}", *problem.args[1:])
+
+
+def _has_name(value: Any, name: str) -> bool:
     """Whether an argument, or one of several, is a name or has it as a part."""
     texts = [str(each) for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str | PathLike)]
     return any(name in (text, *re.split("[=:,]", text)) for text in texts)

@@ -25,13 +25,11 @@ if TYPE_CHECKING:  # help texts need neither
 
 #: Letters of a picture's title per inch of its width.
 _LETTERS = 15
-#: Format of a summary as text; the frame has all rows.
-_SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
-
-
 #: Names by which others have a result as a frame, and its times.
 _OF_FRAMES = ("df", "frame", "data", "to_frame", "to_pandas", "dataframe", "table", "results")
 _TIMES = ("time", "times", "seconds", "elapsed", "duration", "cost", "total")
+#: Format of a summary as text; the frame has all rows.
+_SHOWN: dict[str, Any] = {"index": False, "max_rows": 60, "float_format": "{:,.4g}".format}
 
 
 def frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
@@ -112,7 +110,7 @@ class Outcome:
         raise UnknownAttributeError(f"{type(self).__name__} has no {name}; {self._instead_of(name)}")
 
     def _instead_of(self, name: str) -> str:
-        """What does what an attribute of this name would do."""
+        """The method or column to use in place of an unknown attribute."""
         if name in _OF_FRAMES or hasattr(frame([]), name):
             return f".summary() is the result as a DataFrame{'' if name in _OF_FRAMES else f': .summary().{name}'}"
         columns = [str(each) for each in self.summary()]

@@ -65,7 +65,7 @@ class Precondition:
     #: since.
     erases: float | None = None
     erases_spread: float = 0.0
-    seed: int = 0  #: Of all that is drawn.
+    seed: int = 0  #: Random seed.
 
     def __post_init__(self) -> None:
         check_known("precondition", self.fill, FILLS)

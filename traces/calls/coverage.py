@@ -24,7 +24,7 @@ _COLUMNS = ("time", "call", "file", "path", "offset", "length", "result", "flags
 class _Folios:
     """Folios of one file, by first page and number of pages."""
 
-    def __init__(self, large: bool, mapped: bool) -> None:
+    def __init__(self, large: bool, mapped: bool = False) -> None:
         self._large, self._mapped = large, mapped
         self._by_page: dict[int, tuple[int, int]] = {}
         self.dirty: dict[int, int] = {}
@@ -39,6 +39,13 @@ class _Folios:
             page = first + count
         return pages * PAGE
 
+    def sync(self, offset: int = 0, size: int = 0) -> None:
+        """Write back a range, of size 0 all."""
+        if not size:
+            self.dirty.clear()
+        for page in range(offset // PAGE, -(-(offset + size) // PAGE)):
+            self.dirty.pop(page, None)
+
     def _folio(self, page: int, pages: int) -> tuple[int, int]:
         """The folio of a page, which a write of whole `pages` makes if there is none."""
         if page not in self._by_page:
@@ -49,42 +56,33 @@ class _Folios:
         return self._by_page[page]
 
 
-def dirtied_bytes(
-    table: pa.Table, counts: Callable[[str], bool] = lambda path: True, *, large_folios: bool = False, mapped: Container[str] = ()
-) -> int:
-    """Bytes that the writes of recorded calls (`schema.SCHEMA`) make dirty.
+def dirtied_bytes(table: pa.Table, counts: Callable[[str], bool] = lambda path: True, mapped: Container[str] = ()) -> tuple[int, int]:
+    """Bytes that the writes of recorded calls (`schema.SCHEMA`) make dirty, by pages and by folios of several pages.
 
     Parameters
     ----------
     counts
         Whether the kernel counts what is written to a file, by the file's path.
-    large_folios
-        Whether folios have several pages.
     mapped
         Paths of files that are written through memory, of which all writes but the first count as stores.
     """
     of_files = table.filter(pa.compute.and_(pa.compute.equal(table["kind"], "file"), pa.compute.is_null(table["error"])))
-    caches, total, is_counted = dict[int, _Folios](), 0, dict[str, bool]()
+    caches, totals, is_counted = dict[int, tuple[_Folios, _Folios]](), [0, 0], dict[str, bool]()
     for time, call, file, path, offset, length, result, flags in zip(*(of_files[name].to_pylist() for name in _COLUMNS), strict=True):
         if call in ("sync", "syncfs"):
-            for cache in caches.values():
+            for cache in (each for pair in caches.values() for each in pair):
                 cache.dirty.clear()
         elif call in schema.SYNCS and file in caches:
-            if call == "sync_file_range" and length:
-                for page in range((offset or 0) // PAGE, -(-((offset or 0) + length) // PAGE)):
-                    caches[file].dirty.pop(page, None)
-            else:
-                caches[file].dirty.clear()
+            for cache in caches[file]:
+                cache.sync(*((offset or 0, length) if call == "sync_file_range" and length else ()))
         elif call in schema.WRITES and offset is not None and (result or 0) > 0:
             if path not in is_counted:
                 is_counted[path] = counts(path or "")
             if not is_counted[path]:
                 continue
-            if flags & schema.DIRECT:
-                total += result
-                continue
-            cache = caches.setdefault(file, _Folios(large_folios, path in mapped))
-            total += cache.write(time, offset, result)
-            if flags & (schema.SYNC | schema.DSYNC):
-                cache.dirty.clear()
-    return total
+            caches.setdefault(file, (_Folios(False), _Folios(True, path in mapped)))
+            for number, cache in enumerate(caches[file]):
+                totals[number] += result if flags & schema.DIRECT else cache.write(time, offset, result)
+                if flags & (schema.SYNC | schema.DSYNC) and not flags & schema.DIRECT:
+                    cache.sync()
+    return totals[0], totals[1]

@@ -121,7 +121,7 @@ class PaperResult:
         return Table(["claim", "verdict", "holds in", *more], rows)
 
     def legend(self, *, details: bool) -> str:
-        """What the words of the verdict table mean, of those that occur."""
+        """Meanings of the words that occur in the verdict table."""
         words = [f"{kind}: {MEANINGS[kind]}" for kind in self.counts if kind in MEANINGS]
         words += ["holds in: comparisons inside the claim's tolerance"]
         words += [f"a constant: the best predictor without a simulation, see {VERDICTS}"]

@@ -104,8 +104,8 @@ def record(
 
 def _written_bytes(table: pa.Table, mapped: set[str]) -> dict[str, int]:
     """Bytes that the kernel counts for writes, where it counts pages, and where it counts folios of several pages."""
-    by_folio = dirtied_bytes(table, _is_on_storage, large_folios=True, mapped=mapped)
-    return {"written_bytes": dirtied_bytes(table, _is_on_storage), "written_folio_bytes": by_folio}
+    by_page, by_folio = dirtied_bytes(table, _is_on_storage, mapped)
+    return {"written_bytes": by_page, "written_folio_bytes": by_folio}
 
 
 def _kernel_bytes() -> int | None:

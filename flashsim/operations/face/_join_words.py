@@ -11,7 +11,7 @@ Totals = Sequence[tuple[str, PhaseComparison]]
 
 
 def in_words(totals: Totals) -> Iterator[str]:
-    """The device that is fastest and by how much, the share of I/O, and the formula's I/O time, of totals by device."""
+    """The fastest device and by how much, and the shares of I/O; of one device also the formula's I/O time."""
     best, least = min(totals, key=lambda each: each[1].total)
     if len(totals) == 1:
         io = least.io / least.total if least.total else 0.0
@@ -20,10 +20,13 @@ def in_words(totals: Totals) -> Iterator[str]:
             text += f" The formula of Haas et al. predicts {_seconds(least.formula_io)} of I/O."
         yield text
         return
-    slower = [f"{name} takes {row.total / least.total:.2g} times as long" for name, row in totals if row is not least and least.total]
-    shares = [row.io / row.total for _, row in sorted(totals, key=lambda each: each[1].total) if row.total]
-    yield f"{best} is fastest with {_seconds(least.total)}: I/O takes {shares[0]:.0%} of it, and {shares[-1]:.0%} of the longest time."
-    yield f"{' and '.join(slower)}."
+    if not least.total:
+        yield f"{best} takes no time."
+        return
+    longest = max((row for _, row in totals), key=lambda row: row.total)
+    shares = f"I/O takes {least.io / least.total:.0%} of it, and {longest.io / longest.total:.0%} of the longest time"
+    yield f"{best} is fastest with {_seconds(least.total)}: {shares}."
+    yield f"{' and '.join(f'{name} takes {row.total / least.total:.2g} times as long' for name, row in totals if row is not least)}."
 
 
 def devices_table(totals: Totals) -> Table:

@@ -264,8 +264,7 @@ def join(
     with the table's CREATE TABLE, pg:FILE:DEFINITION.sql. It is loaded onto the device before the clock starts. Sizes need a unit: 100MB
     is 10^8 bytes, 100MiB is 2^20 times 100.
 
-    A column of a text file is of integers or other numbers where all of its fields are, and of texts where one is not: --types tells
-    otherwise.
+    A column of a text file has integers or other numbers if all of its fields are such, else strings; --types sets other types.
 
     In the joined rows R's columns come first and the key stands once, under its name in R. A column of S whose name is taken gets _s behind
     it. A SQLite column that holds values of several types is written as text.

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -377,3 +378,11 @@ def test_a_sweep_takes_types_by_column(here: Path) -> None:
     given = {"s": pa.table({"id": [7, 8]}), "on": "id", "device": "ocz-core-60gb", "algorithm": "bnl", "jobs": 1}
     swept = fs.sweep(fs.join, r="r.csv", types={"id": "int64"}, memory=["64KiB", "128KiB"], **given)
     assert swept.summary()["rows"].tolist() == [2, 2]
+
+
+def test_joins_that_take_no_time_are_said_to() -> None:
+    """Empty relations without a CPU preset, on one device and on two."""
+    empty = pd.DataFrame({"key": pd.Series(dtype="int64")})
+    for devices in (["ocz-core-60gb"], ["ocz-core-60gb", "samsung-980-pro-1tb"]):
+        lines = [str(part) for part in fs.join(empty, empty, "key", device=devices, memory="64KiB", cpu="none").printout()]
+        assert any("takes 0 s" in line or "takes no time" in line for line in lines), lines

@@ -249,7 +249,7 @@ def _effort(one: PaperResult, settings: Settings, seconds: float) -> str:
 
 
 def _next(one: PaperResult, settings: Settings, out: str | None, details: bool) -> Iterator[Part]:
-    """What to open or run after this."""
+    """Next steps: the report, the published size, and options that show more."""
     paper = one.paper
     steps = [f"{out}/report.html has every number and picture."] if out else []
     if settings.scale != 1 and one.judgements:
